@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from benchwright.analysis.comparison.compare import DEFAULT_MARGIN
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.app.progress.notebook import NotebookPanel, in_notebook
 from benchwright.app.progress.progress import Progress
@@ -273,7 +272,7 @@ def compare(control: Run | Text, *treatments: Run | Text, **options: Unpack[Comp
     found = compare_runs(
         runs,
         between=between,
-        margin=options.get("margin", DEFAULT_MARGIN),
+        margin=options.get("margin"),
         run_to_run=options.get("run_to_run", RUN_TO_RUN),
         metrics=options.get("metrics", ()),
         all_metrics=options.get("all_metrics", False),

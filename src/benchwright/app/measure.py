@@ -184,7 +184,8 @@ class _Measurement:
         )
         self.hooks = HookRunner(self.plan)
         self.cooldown = Cooldown()
-        self.enough = EnoughLaunches(stored.settings.enough, self._run, {b.name: b.pair for b in stored.benchmarks})
+        settings, pairs = stored.settings, {b.name: b.pair for b in stored.benchmarks}
+        self.enough = EnoughLaunches(settings.enough, self._run, pairs, settings.decision)
         told = (self.plan, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
         # As they are written down, so that this run and the one that is read back are equal.

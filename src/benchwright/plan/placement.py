@@ -16,7 +16,7 @@ from benchwright.core.status import Reason
 from benchwright.core.stop_rule import probe_settings
 from benchwright.plan.base import Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
-from benchwright.plan.order import balanced_blocks
+from benchwright.plan.order import balanced_blocks, random_blocks
 from benchwright.plan.process_slots import ProcessSlot
 from benchwright.plan.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
@@ -131,7 +131,12 @@ def _order_within(group: Sequence[int], benchmarks: Sequence[Benchmark], setting
         return slots + [
             LaunchSlot(number, n if repeats[number] else None, False, None) for n in range(launches[number])
         ]
-    for block, row in enumerate(balanced_blocks(len(group), max(launches.values()), start=settings.seed)):
+    most = max(launches.values())
+    if settings.decision is None:
+        rows = balanced_blocks(len(group), most, start=settings.seed)
+    else:
+        rows = random_blocks(len(group), most, seed=settings.seed)
+    for block, row in enumerate(rows):
         here = [number for number in (group[place] for place in row) if block < launches[number]]
         slots += [
             LaunchSlot(number, block if repeats[number] else None, False, block, place)

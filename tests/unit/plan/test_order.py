@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.decision import Decision
 from benchwright.core.settings import RunSettings
-from benchwright.plan.order import balanced_blocks, williams_rows
+from benchwright.plan.order import balanced_blocks, random_blocks, williams_rows
 from benchwright.plan.placement import order_of_launches
 
 
@@ -87,3 +88,32 @@ def _benchmarks(count: int, *, pairs: str = "", launches: int = 1) -> list[Bench
         )
         for n in range(count)
     ]
+
+
+@given(st.integers(1, 7), st.integers(1, 40), st.integers(0, 100))
+def test_a_random_order_holds_every_benchmark_once_in_a_block_and_stays_balanced(
+    count: int, blocks: int, seed: int
+) -> None:
+    made = random_blocks(count, blocks, seed=seed)
+    assert len(made) == blocks
+    assert all(sorted(block) == list(range(count)) for block in made)
+    assert made == random_blocks(count, blocks, seed=seed)
+    whole = 4 if count == 2 else len(williams_rows(count))
+    for start in range(0, blocks - whole + 1, whole):
+        places = Counter((place, number) for row in made[start : start + whole] for place, number in enumerate(row))
+        assert len(set(places.values())) == 1
+
+
+def test_the_order_of_a_verdict_depends_on_the_seed_and_is_as_often_repeated_as_not() -> None:
+    orders = [random_blocks(2, 40, seed=seed) for seed in range(100)]
+    assert len({tuple(order) for order in orders}) > 95
+    repeated = [a == b for order in orders for a, b in pairwise(order)]
+    assert 0.45 < sum(repeated) / len(repeated) < 0.55
+
+
+def test_a_run_that_wants_a_verdict_is_ordered_at_random() -> None:
+    def order(decision: Decision | None) -> list[int]:
+        settings = RunSettings(repeat=12, interleave=True, decision=decision, seed=3)
+        return [s.benchmark for s in order_of_launches(_benchmarks(2), settings)]
+
+    assert order(Decision()) == [place for row in random_blocks(2, 12, seed=3) for place in row] != order(None)

@@ -35,6 +35,7 @@ from benchwright.analysis.statistics.ratio_tests import (
     pairs_agree,
     unpaired_ratio,
 )
+from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import is_of_the_machine
 from benchwright.core.note import Note
@@ -50,7 +51,7 @@ DEFAULT_MARGIN = 0.02
 _LOPSIDED = Note(text="the side with fewer launches is much noisier", remedy="give both the same number of launches")
 
 
-class _Row(NamedTuple):
+class ComparedRow(NamedTuple):
     """An effect that is compared but not yet judged. `estimate` None: it cannot be judged, and its advice says why."""
 
     effect: Effect
@@ -60,9 +61,10 @@ class _Row(NamedTuple):
     drift: float = 0.0
     disagree: bool = False  # a few pairs account for the difference
     disturbed: bool = False  # its launches cannot decide
+    looked: Looked | None = None  # by the rule of an A/B
 
 
-_Estimating = Callable[[Effect, Values], _Row]
+Estimating = Callable[[Effect, Values], ComparedRow]
 
 
 def compare(
@@ -82,11 +84,11 @@ def compare(
     list if one side lacks them. Metrics with different units or directions are listed, not compared.
     """
     pairs, missing = matched(control, treatment)
-    rows: list[_Row] = []
+    rows: list[ComparedRow] = []
     for before, after in pairs:
         notes = control.notes, treatment.notes
         estimating = _of_separate_runs(before, after, notes, confidence, run_to_run)
-        found = _rows(before, after, (control.workers, treatment.workers), metrics, needed, estimating)
+        found = rows_of(before, after, (control.workers, treatment.workers), metrics, needed, estimating)
         rows += found[0]
         missing += found[1]
     return Comparison(
@@ -100,7 +102,7 @@ def compare(
         lost=tuple(gap.text for gap in missing if gap.lost),
         doubts=tuple(
             [note.about(run.id) for run in (control, treatment) for note in run.notes]
-            + [note for pair in pairs for note in _noted(*pair, paired=False)]
+            + [note for pair in pairs for note in noted(*pair, paired=False)]
         ),
         confidence=confidence,
         run_to_run=run_to_run,
@@ -132,7 +134,7 @@ def compare_interleaved(
     """
     before, after = run.result(control), run.result(treatment)
     estimating = _of_pairs(confidence)
-    rows, missing = _rows(before, after, (run.workers,) * 2, metrics, needed, estimating, paired=True)
+    rows, missing = rows_of(before, after, (run.workers,) * 2, metrics, needed, estimating, paired=True)
     missing = [*failures(before, after), *missing]
     return Comparison(
         control=control,
@@ -141,7 +143,7 @@ def compare_interleaved(
         effects=_judged_rows(rows, margin, confidence),
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
-        doubts=(*run.notes, *_noted(before, after, paired=True)),
+        doubts=(*run.notes, *noted(before, after, paired=True)),
         confidence=confidence,
     )
 
@@ -152,7 +154,7 @@ def interleaved(run: Run, control: str, treatment: str) -> bool:
     return bool(blocks[0] & blocks[1])
 
 
-def _noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
+def noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
     """The notes of both sides' launches. For separate runs the effects themselves carry the disturbances."""
     found = []
     for result, side in ((before, "control"), (after, "treatment")):
@@ -170,17 +172,18 @@ def _without_disturbances(launch: Launch) -> Launch:
     return msgspec.structs.replace(launch, notes=tuple(n for n in launch.notes if n.kind not in DISTURBING))
 
 
-def _rows(
+def rows_of(
     before: Result,
     after: Result,
     workers: tuple[int | None, int | None],
     metrics: Metrics,
     needed: Collection[str],
-    estimating: _Estimating,
+    estimating: Estimating,
     *,
     paired: bool = False,
-) -> tuple[list[_Row], list[NotCompared]]:
-    """Every metric that both have, and what cannot be compared."""
+    left_out: Callable[[Measurement], Collection[int]] | None = None,
+) -> tuple[list[ComparedRow], list[NotCompared]]:
+    """Every metric that both have, and what cannot be compared. `left_out`: blocks that must not count for a metric."""
     controls, treatments = (sides_of(r, w, paired) for r, w in zip((before, after), workers, strict=True))
     rows, missing = [], gaps(before, after, controls, treatments, needed)
     for key, control in controls.items():
@@ -193,7 +196,7 @@ def _rows(
             continue
         if paired and not control.launches.keys() & treatment.launches.keys():
             continue
-        values = values_of(control, treatment, paired)
+        values = values_of(control, treatment, paired, left_out(control.first) if left_out else ())
         if values is None:
             missing.append(no_common_steps(words))
             continue
@@ -234,21 +237,21 @@ def _effect(benchmark: str, measurement: Measurement, values: Values, paired: bo
     )
 
 
-def _row(effect: Effect, values: Values, estimating: _Estimating, doubts: Sequence[Note]) -> _Row:
+def _row(effect: Effect, values: Values, estimating: Estimating, doubts: Sequence[Note]) -> ComparedRow:
     effect = msgspec.structs.replace(effect, doubts=tuple(doubts))
     both = [*values.control, *values.treatment]
     if min(effect.launches) < FEWEST_LAUNCHES:
-        return _Row(msgspec.structs.replace(effect, advice=too_few(*effect.launches)))
+        return ComparedRow(msgspec.structs.replace(effect, advice=too_few(*effect.launches)))
     if min(both) == max(both) <= 0:
-        return _Row(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
+        return ComparedRow(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
     if not all(math.isfinite(v) and v > 0 for v in both):
-        return _Row(msgspec.structs.replace(effect, advice="no ratio: not all values are positive"))
+        return ComparedRow(msgspec.structs.replace(effect, advice="no ratio: not all values are positive"))
     return estimating(effect, values)
 
 
 def _of_separate_runs(
     before: Result, after: Result, notes: tuple[Sequence[Note], Sequence[Note]], confidence: float, run_to_run: float
-) -> _Estimating:
+) -> Estimating:
     disturbed = [
         why.about(side)
         for side, result, of_run in zip(("control", "treatment"), (before, after), notes, strict=True)
@@ -258,7 +261,7 @@ def _of_separate_runs(
     # The treatment itself may make a GPU lower its clock: a doubt, but no reason to withhold a verdict.
     other = None if disturbed else unlike(before.counted, after.counted)
 
-    def estimating(effect: Effect, values: Values) -> _Row:
+    def estimating(effect: Effect, values: Values) -> ComparedRow:
         of_machine = is_of_the_machine(effect.metric, effect.unit)
         estimate = unpaired_ratio(values.control, values.treatment, confidence)
         sides = steadiness(values.control), steadiness(values.treatment)
@@ -268,7 +271,7 @@ def _of_separate_runs(
         if _lopsided(values.control, values.treatment) or _lopsided(values.treatment, values.control):
             doubts.append(_LOPSIDED)
         allowed = allowance(sides, run_to_run if of_machine else None)
-        return _Row(
+        return ComparedRow(
             _with_estimate(effect, estimate, doubts),
             estimate,
             allowance=allowed,
@@ -280,15 +283,15 @@ def _of_separate_runs(
     return estimating
 
 
-def _of_pairs(confidence: float) -> _Estimating:
-    def estimating(effect: Effect, values: Values) -> _Row:
+def _of_pairs(confidence: float) -> Estimating:
+    def estimating(effect: Effect, values: Values) -> ComparedRow:
         estimate = paired_ratio(values.control, values.treatment, confidence)
         ratios = [b / a for a, b in zip(values.control, values.treatment, strict=True)]
         drifted = Note(text="the ratio drifted over the blocks", kind="drift")
         doubts = [drifted] if trend_chance(ratios) <= ALARM else []
         disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(values.control, values.treatment)
         effect = msgspec.structs.replace(_with_estimate(effect, estimate, doubts), pairs=tuple(ratios))
-        return _Row(effect, estimate, disagree=disagree)
+        return ComparedRow(effect, estimate, disagree=disagree)
 
     return estimating
 
@@ -303,7 +306,7 @@ def _with_estimate(effect: Effect, estimate: RatioEstimate, doubts: Sequence[Not
     )
 
 
-def _judged_rows(rows: Sequence[_Row], margin: float, confidence: float) -> tuple[Effect, ...]:
+def _judged_rows(rows: Sequence[ComparedRow], margin: float, confidence: float) -> tuple[Effect, ...]:
     """Disturbed launches are left out of the false-discovery control, where they would hide other effects."""
     deciding = [r.estimate.p_value for r in rows if r.estimate is not None and not r.disturbed]
     q_values = iter(benjamini_hochberg(deciding))
@@ -320,7 +323,7 @@ def _judged_rows(rows: Sequence[_Row], margin: float, confidence: float) -> tupl
 
 
 def _judged_row(
-    row: _Row, estimate: RatioEstimate, q_value: float, comparisons: int, margin: float, confidence: float
+    row: ComparedRow, estimate: RatioEstimate, q_value: float, comparisons: int, margin: float, confidence: float
 ) -> Effect:
     effect = msgspec.structs.replace(row.effect, q_value=q_value)
     evidence = Evidence(

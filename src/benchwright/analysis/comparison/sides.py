@@ -6,7 +6,7 @@ of steps, such a metric is taken at the last step they all reached, or over the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ class Values(NamedTuple):
     control: list[float]
     treatment: list[float]
     basis: str | None = None
+    blocks: tuple[int, ...] = ()  # of pairs; empty if all of them were left out
 
 
 def sides_of(result: Result, workers: int | None, paired: bool = False) -> dict[MetricKey, Side]:
@@ -55,9 +56,14 @@ def sides_of(result: Result, workers: int | None, paired: bool = False) -> dict[
     return sides
 
 
-def values_of(control: Side, treatment: Side, paired: bool) -> Values | None:
-    """None if no step was measured by all launches, or a side has no launch with a value."""
-    places = sorted(control.launches.keys() & treatment.launches.keys()) if paired else None
+def values_of(control: Side, treatment: Side, paired: bool, left_out: Collection[int] = ()) -> Values | None:
+    """None if no step was measured by all launches, or a side has no launch with a value.
+
+    `left_out`: blocks that do not count. If none is left, the values are those of all, without blocks.
+    """
+    both = control.launches.keys() & treatment.launches.keys()
+    counting = both - set(left_out)
+    places = sorted(counting or both) if paired else None
     ours, theirs = ([side.launches[p] for p in places or side.launches] for side in (control, treatment))
     if not ours or not theirs or places == []:
         return None
@@ -68,6 +74,7 @@ def values_of(control: Side, treatment: Side, paired: bool) -> Values | None:
         [launch_value(m, control.workers) for m in cut[0]],
         [launch_value(m, treatment.workers) for m in cut[1]],
         basis,
+        tuple(sorted(counting)) if paired else (),
     )
 
 

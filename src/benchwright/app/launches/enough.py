@@ -1,7 +1,7 @@
-"""`--repeat auto`, `--repeat 1%` and `--repeat 60s`: when a benchmark was launched often enough.
+"""`--repeat auto`, `1%`, `60s` and `verdict`: when a benchmark was launched often enough.
 
 Looking after every launch would stop at the first interval that is narrow by luck, so there are few looks, each after half
-as many launches again.
+as many launches again. The looks of a verdict are counted in its error rate.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from benchwright.analysis.summary import summarize
+from benchwright.core.decision import Decision
 from benchwright.core.job import Job
 from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_duration
@@ -21,23 +22,31 @@ _LOOKS = frozenset((8, 12, 16, 24, 32, 48, 64, 96))  # launches of each benchmar
 class EnoughLaunches:
     """Whether the launches so far are enough. `run`: gives the run as far as it is made."""
 
-    def __init__(self, rule: StopRule | None, run: Callable[[], Run], pairs: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        rule: StopRule | None,
+        run: Callable[[], Run],
+        pairs: Mapping[str, str] | None = None,
+        decision: Decision | None = None,
+    ) -> None:
         self._rule = rule
+        self._decision = decision
         self._run = run
         self._pairs = pairs or {}  # benchmark → the pair it belongs to
         self._decided: dict[tuple[frozenset[str] | None, int], bool] = {}  # before which launch, or block of launches
         self._missed: dict[str, None] = {}  # why it ended before the interval was narrow enough
+        self._undecided: dict[str, Note] = {}  # why it ended without a verdict, by pair
 
     def reached(self, job: Job) -> bool:
         """Whether the launch that begins with `job` is one too many. Launches of a block are made or left out together."""
-        if self._rule is None or job.warmup:
+        if (self._rule is None and self._decision is None) or job.warmup:
             return False
         alone = frozenset((job.benchmark,)) if job.block is None else self._partners(job.benchmark)
         before = (job.repeat if job.block is None else job.block) or 0
         if self._decided.get((alone, before - 1)):
             self._decided[alone, before] = True
         if (alone, before) not in self._decided:
-            self._decided[alone, before] = self._look(self._rule, alone, before)
+            self._decided[alone, before] = self._is_enough(alone, before, job)
         return self._decided[alone, before]
 
     def _partners(self, benchmark: str) -> frozenset[str] | None:
@@ -48,9 +57,42 @@ class EnoughLaunches:
     def notes(self) -> list[Note]:
         """About limits that were reached before the interval was narrow enough."""
         return [
-            Note(text=text, kind="limit", remedy="make launches longer, or the machine quieter")
-            for text in self._missed
+            *(
+                Note(text=text, kind="limit", remedy="make launches longer, or the machine quieter")
+                for text in self._missed
+            ),
+            *self._undecided.values(),
         ]
+
+    def _is_enough(self, alone: frozenset[str] | None, before: int, job: Job) -> bool:
+        if self._decision is not None and job.block is not None:
+            return self._has_verdict(self._decision, self._pairs.get(job.benchmark, ""), job.benchmark, before)
+        return self._rule is not None and self._look(self._rule, alone, before)
+
+    def _has_verdict(self, decision: Decision, pair: str, benchmark: str, before: int) -> bool:
+        """Whether all metrics of the pair are decided, or its share of the budget is spent."""
+        from benchwright.analysis.comparison.decided import courses, looks_of
+        from benchwright.app.results.compare import undecided_effects
+
+        looks = before in looks_of(decision)
+        if before == 0 or (not looks and decision.budget_s is None):
+            return False
+        run = self._run()
+        course = courses(run).get(benchmark)
+        over = course is not None and course.is_over_budget
+        if not looks and not over:
+            return False
+        names = [name for name, of in self._pairs.items() if of == pair]
+        left = undecided_effects(run, names)
+        if not left:  # all decided, or all launches failed
+            return True
+        over = over or all(len(effect.pairs) >= decision.most_blocks for effect in left)
+        if over or before + 1 >= decision.most_launched:
+            where = f"{pair}: " if pair else ""
+            text = f"{where}no clear verdict on {', '.join(dict.fromkeys(e.metric for e in left))} within the budget"
+            remedy = "give it more time with --budget, or use a quieter machine"
+            self._undecided[pair] = Note(text=text, evidence=f"{before} pairs", kind="limit", remedy=remedy)
+        return over
 
     def _look(self, rule: StopRule, alone: frozenset[str] | None, before: int) -> bool:
         if before == 0:

@@ -134,7 +134,7 @@ def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
         missing=(*(text for c in comparisons for text in c.missing), *alone),
         lost=(*(text for c in comparisons for text in c.lost), *lost),
         doubts=tuple(dict.fromkeys(note for c in comparisons for note in c.doubts)),
-        confidence=1 - decision.alpha,
+        confidence=max((c.confidence for c in comparisons), default=1 - decision.alpha),
         remarks=tuple(remarks),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -11,9 +11,10 @@ from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import describes_work
-from benchwright.core.results.comparison import Comparison, Verdict
+from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Result, Run
+from benchwright.core.status import Status
 from benchwright.kinds.registry import kind_of
 from benchwright.regress.explain_operators import only_profiles
 
@@ -35,8 +36,8 @@ def compare_runs(
     anyway: bool,
     run_to_run: float = RUN_TO_RUN,
 ) -> list[Comparison]:
-    """The first run against every other; or two benchmarks of one run, as pairs. `margin` None: that of the run's own rule."""
-    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, interleaved
+    """The first run against every other; or two benchmarks of one run, as pairs. `margin` None: the run's own, else 2 %."""
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, compare_interleaved, interleaved
 
     chosen = _chosen(runs[0], metrics, all_metrics) if between else _Chosen(runs[0], metrics, all_metrics)
     if between:
@@ -53,7 +54,11 @@ def compare_runs(
                 where="--between",
                 remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
             )
-        return [_compared_pairs(runs[0], *between, chosen, margin)]
+        if runs[0].decision is not None:
+            return [_between_sides(runs[0], between, chosen, margin)]
+        margin = DEFAULT_MARGIN if margin is None else margin
+        compared = compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)
+        return [chosen.marked(compared)]
     found = []
     for treatment in runs[1:]:
         if treatment.id == runs[0].id:
@@ -98,29 +103,62 @@ def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]
 
     Of those that are paired, each pair by itself.
     """
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
+
     chosen = _chosen(run, (), all_metrics=False)
+    sides = _sides(results)
+    if run.decision is not None:
+        return _decided(run, sides, chosen)
+    return [
+        chosen.marked(
+            compare_interleaved(run, *both, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
+        )
+        for both in sides
+    ]
+
+
+def _sides(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """The first of each group that alternates, with each of the others."""
     groups: dict[str, list[str]] = {}
     for result in results:
         groups.setdefault(result.benchmark.pair, []).append(result.benchmark.name)
-    return [_compared_pairs(run, first, other, chosen) for first, *others in groups.values() for other in others]
+    return [(first, other) for first, *others in groups.values() for other in others]
 
 
-def _compared_pairs(run: Run, control: str, treatment: str, chosen: _Chosen, margin: float | None = None) -> Comparison:
-    """By the rule that the run was made with, if it was."""
-    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
+def _between_sides(run: Run, between: tuple[str, str], chosen: _Chosen, margin: float | None) -> Comparison:
+    """As the run was judged when it ended: the whole table decides what is significant."""
+    if run.decision is not None and margin is not None:
+        run = replace(run, decision=replace(run.decision, margin=margin))
+    sides = _sides([r for r in run.results if any(x.block is not None for x in r.launches)])
+    if between not in sides:
+        sides = [between]
+    return _decided(run, sides, chosen)[sides.index(between)]
 
-    own = DEFAULT_MARGIN if run.decision is None else run.decision.margin
-    sure = {} if run.decision is None else {"confidence": 1 - run.decision.alpha}
-    found = compare_interleaved(
-        run,
-        control,
-        treatment,
-        margin=own if margin is None else margin,
-        metrics=chosen.metrics,
-        needed=chosen.needed,
-        **sure,
+
+def _decided(run: Run, sides: Sequence[tuple[str, str]], chosen: _Chosen) -> list[Comparison]:
+    from benchwright.analysis.comparison.decided import compare_decided
+
+    made = compare_decided(run, sides, metrics=chosen.metrics, needed=chosen.needed)
+    return [chosen.marked(comparison) for comparison in made]
+
+
+def undecided_effects(run: Run, names: Collection[str]) -> list[Effect] | None:
+    """Of the benchmarks `names`, which alternate in a run with a rule: what may still get a verdict; None if nothing can be
+    compared.
+
+    Others of the run count as far as they are measured; for those to come, as many metrics are allowed for.
+    """
+    from benchwright.analysis.comparison.decided import compare_decided, may_be_decided
+
+    chosen = _chosen(run, (), all_metrics=False)
+    sides = _sides([r for r in run.results if any(x.block is not None for x in r.launches)])
+    to_come = len(_sides([r for r in run.results if r.status is not Status.SKIPPED])) - len(sides)
+    each = len({metric for name, metric in chosen.metrics if name in names})
+    made = compare_decided(
+        run, sides, metrics=chosen.metrics, needed=chosen.needed, more_effects=max(0, to_come) * each
     )
-    return chosen.marked(found)
+    effects = [e for c in made if c.control in names for e in c.effects]
+    return [e for e in effects if e.verdict is Verdict.INCONCLUSIVE and may_be_decided(e)] if effects else None
 
 
 def telling_metrics(run: Run) -> frozenset[tuple[str, str]]:

@@ -13,9 +13,12 @@ import pytest
 from builders import benchmark
 
 from benchwright.app.measure import measure
+from benchwright.app.results.compare import compare_commands
+from benchwright.core.decision import Decision
 from benchwright.core.errors import Interrupted
 from benchwright.core.job import Job, Outcome
-from benchwright.core.metric import MetricSpec
+from benchwright.core.metric import Direction, MetricSpec
+from benchwright.core.results.comparison import Verdict
 from benchwright.core.run import Run
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Status
@@ -126,3 +129,53 @@ def test_an_interrupted_run_is_resumed_to_where_it_would_have_ended(tmp_path: Pa
     executor = Noisy(0.001)
     run = made(tmp_path, executor, "a", resume="newest")
     assert (counts(run), len(executor.ran)) == ([8], 4)
+
+
+class Slower(Noisy):
+    """Of two alternating benchmarks, `b` takes `factor` times as long."""
+
+    def __init__(self, spread: float, factor: float, **more: float) -> None:
+        super().__init__(spread, **more)  # type: ignore[arg-type]
+        self.factor = factor
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        self._samples = {
+            "a": [1 + self.random.gauss(0, self.spread)],
+            "b": [self.factor * (1 + self.random.gauss(0, self.spread))],
+        }
+        return FakeExecutor.run(self, jobs, listener)
+
+
+TIME = (MetricSpec(name="time", pattern="x", direction=Direction.LOWER),)
+
+
+def decided(folder: Path, executor: FakeExecutor, decision: Decision) -> Run:
+    settings = RunSettings(repeat=decision.most_launched, interleave=True, decision=decision)
+    both = [benchmark(name, metrics=TIME) for name in "ab"]
+    return measure(both, settings, base=BaseFolder(folder), name="x", executor=executor)
+
+
+def test_a_clear_verdict_ends_the_launches_and_is_the_same_when_read_back(tmp_path: Path) -> None:
+    run = decided(tmp_path, Slower(0.01, 1.2), Decision())
+    assert counts(run) == [8, 8]
+    (comparison,) = compare_commands(run)
+    assert {e.metric: e.verdict for e in comparison.effects}["time"] is Verdict.REGRESSED
+    again = read_run(RunFolder(Path(run.folder)), kind_of)
+    assert again.decision == Decision()
+    assert compare_commands(again) == [comparison]
+    assert not any(note.kind == "limit" for note in run.notes)
+
+
+def test_the_same_program_is_launched_until_that_is_known(tmp_path: Path) -> None:
+    run = decided(tmp_path, Slower(0.006, 1.0), Decision())
+    (comparison,) = compare_commands(run)
+    assert {e.metric: e.verdict for e in comparison.effects}["time"] is Verdict.SAME
+    assert 8 < counts(run)[0] < 40
+
+
+def test_a_verdict_that_does_not_come_ends_with_the_pairs_or_the_budget(tmp_path: Path) -> None:
+    run = decided(tmp_path, Slower(0.2, 1.0), Decision(most_blocks=12))
+    assert counts(run) == [12, 12]
+    assert any(str(n).startswith("no clear verdict on time within the budget (12 pairs)") for n in run.notes)
+    hasty = decided(tmp_path, Slower(0.2, 1.0, took_s=10), Decision(budget_s=100))
+    assert counts(hasty) == [5, 5]

@@ -1,0 +1,273 @@
+"""The table of an A/B, judged by the rule that its run was stopped by: intervals, q-values and verdicts from one test.
+
+Benjamini and Hochberg's procedure decides which differences of the whole table are real, and the intervals have the level at
+which it did (Benjamini and Yekutieli, 2005): a difference is called exactly if its interval excludes 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from benchwright.analysis.comparison.compare import ComparedRow, noted, rows_of
+from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures
+from benchwright.analysis.comparison.sides import Values
+from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
+from benchwright.analysis.statistics.dependence import trend_chance
+from benchwright.analysis.statistics.drift import ALARM
+from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
+from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
+from benchwright.analysis.statistics.spending import levels_at
+from benchwright.core.decision import Decision
+from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.note import Note
+from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.results.conditions import DISTURBING, conditions_of
+from benchwright.core.results.summary import Interval
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
+
+Sides = tuple[str, str]  # names of the control and the treatment
+_OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
+_CPU_TIME = "cpu_time"
+_LEFT_OUT = "left_out"
+_ENOUGH_TO_DESPAIR, _FEWEST_COUNTING = 12, 0.25  # pairs made, and the share that counts
+_QUIETER = "use a larger budget or a quieter machine"
+
+
+class Course(NamedTuple):
+    """How far the launches of a pair got: blocks made, the seconds used before each, and how many it may use."""
+
+    blocks: int
+    spent_s: tuple[float, ...]  # before block 0, 1, …; the last: all
+    budget_s: float | None
+
+    @property
+    def is_over_budget(self) -> bool:
+        return self.budget_s is not None and self.spent_s[-1] >= self.budget_s
+
+    def share(self, decision: Decision, blocks: int, usable: int) -> float:
+        """How much of what is allowed was used up after so many blocks."""
+        if blocks >= decision.most_launched:
+            return 1.0
+        of_time = 0.0 if self.budget_s is None else self.spent_s[blocks] / self.budget_s
+        return min(1.0, max(usable / decision.most_blocks, of_time))
+
+
+def looks_of(decision: Decision) -> tuple[int, ...]:
+    """After how many blocks a running A/B is looked at."""
+    if decision.looks:
+        return decision.looks
+    planned, more = look_schedule(decision.most_blocks), look_schedule(decision.most_launched)
+    return tuple(sorted({*planned, *(look for look in more if look > decision.most_blocks)}))
+
+
+def alternating_groups(run: Run) -> list[list[Result]]:
+    """Benchmarks that alternate with each other, in the order they are measured; the first of each is the control."""
+    groups: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.status is not Status.SKIPPED:
+            groups.setdefault(result.benchmark.pair, []).append(result)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def courses(run: Run) -> dict[str, Course]:
+    """By benchmark. Each group may use an equal share of the budget, and what those before it left over."""
+    groups, found, used_s = alternating_groups(run), {}, 0.0
+    for number, group in enumerate(groups):
+        budget_s = run.decision.budget_s if run.decision else None
+        if budget_s is not None:
+            budget_s = max(1e-9, budget_s - used_s) / (len(groups) - number)
+        course = _course([x for result in group for x in result.launches if not x.warmup], budget_s)
+        used_s += course.spent_s[-1]
+        found.update({result.benchmark.name: course for result in group})
+    return found
+
+
+def _course(launches: Sequence[Launch], budget_s: float | None) -> Course:
+    blocks = 1 + max((x.block for x in launches if x.block is not None), default=-1)
+    spent = [0.0] * (blocks + 1)
+    for launch in launches:
+        if launch.block is not None:
+            spent[launch.block + 1] += launch.duration_s or 0.0
+    for block in range(blocks):
+        spent[block + 1] += spent[block]
+    return Course(blocks, tuple(spent), budget_s)
+
+
+def compare_decided(
+    run: Run,
+    sides: Sequence[Sides],
+    *,
+    metrics: Metrics = None,
+    needed: Collection[str] = (),
+    more_effects: int = 0,
+) -> list[Comparison]:
+    """One comparison for each of `sides`, judged together by the rule of `run`, which must have one.
+
+    `more_effects`: how many others the table will hold, which are not measured yet.
+    """
+    decision = run.decision or Decision()
+    of_benchmark = courses(run)
+    tables = [
+        _looked_rows(
+            run, decision, of_benchmark[control], (run.result(control), run.result(treatment)), metrics, needed
+        )
+        for control, treatment in sides
+    ]
+    p_values = [row.looked.p_value for rows, _ in tables for row in rows if row.looked is not None]
+    q_values = benjamini_hochberg([*p_values, *[1.0] * more_effects])[: len(p_values)]
+    called = sum(q <= decision.alpha for q in q_values)
+    level = decision.alpha * max(1, called) / max(1, len(p_values) + more_effects)
+    of_row = iter(q_values)
+    return [
+        Comparison(
+            control=control,
+            treatment=treatment,
+            margin=decision.margin,
+            effects=tuple(
+                row.effect if row.looked is None else _judged(row.effect, row.looked, next(of_row), level, decision)
+                for row in rows
+            ),
+            missing=tuple(gap.text for gap in missing),
+            lost=tuple(gap.text for gap in missing if gap.lost),
+            doubts=(*run.notes, *noted(run.result(control), run.result(treatment), paired=True)),
+            confidence=1 - level,
+        )
+        for (control, treatment), (rows, missing) in zip(sides, tables, strict=True)
+    ]
+
+
+def may_be_decided(effect: Effect) -> bool:
+    """Whether more pairs can give it a verdict: not if it has no direction or no ratio, or if hardly any pair counts."""
+    if effect.direction is Direction.NEITHER:
+        return False
+    disturbed = any(note.kind == _LEFT_OUT for note in effect.doubts)
+    made = min(effect.launches)
+    if effect.interval is None and made >= FEWEST_LAUNCHES and not disturbed:
+        return False
+    return not disturbed or made < _ENOUGH_TO_DESPAIR or len(effect.pairs) >= _FEWEST_COUNTING * made
+
+
+def _looked_rows(
+    run: Run,
+    decision: Decision,
+    course: Course,
+    both: tuple[Result, Result],
+    metrics: Metrics,
+    needed: Collection[str],
+) -> tuple[list[ComparedRow], list[NotCompared]]:
+    disturbed = _disturbed_blocks(both)
+    positions = tuple({x.block: x.position for x in result.counted} for result in both)
+
+    def estimating(effect: Effect, values: Values) -> ComparedRow:
+        pairs = [
+            Pair(math.log(a), math.log(b), positions[0][block] < positions[1][block])
+            for a, b, block in zip(values.control, values.treatment, values.blocks, strict=True)
+        ]
+        test = PairedTest(pairs)
+        ratios = tuple(b / a for a, b in zip(values.control, values.treatment, strict=True))
+        effect = replace(effect, ratio=_exp(test.estimate), pairs=ratios)
+        if trend_chance(ratios) <= ALARM:
+            drifted = Note(text="the ratio drifted over the blocks", kind="drift")
+            effect = replace(effect, doubts=(*effect.doubts, drifted))
+        return ComparedRow(effect, looked=Looked(test, levels_at(_shares(decision, course, values.blocks))))
+
+    def of_counting_pairs(effect: Effect, values: Values) -> ComparedRow:
+        count = len(values.blocks)
+        if count < FEWEST_LAUNCHES:
+            row = ComparedRow(replace(effect, advice=_too_few(count, course)))
+        else:
+            row = estimating(effect, values)
+        return row._replace(effect=_with_left_out(row.effect, disturbed, course))
+
+    rows, missing = rows_of(
+        *both,
+        (run.workers,) * 2,
+        metrics,
+        needed,
+        of_counting_pairs,
+        paired=True,
+        left_out=lambda m: [block for block, kinds in disturbed.items() if _disturbs(kinds, m.metric, m.unit)],
+    )
+    return [_if_too_few(row, course) for row in rows], [*failures(*both), *missing]
+
+
+def _if_too_few(row: ComparedRow, course: Course) -> ComparedRow:
+    effect = row.effect
+    if row.looked is not None or effect.verdict is not Verdict.INCONCLUSIVE or min(effect.launches) >= FEWEST_LAUNCHES:
+        return row
+    return row._replace(effect=replace(effect, advice=_too_few(min(effect.launches), course)))
+
+
+def _too_few(count: int, course: Course) -> str:
+    return f"{count} of {course.blocks} pairs count, and a verdict takes {FEWEST_LAUNCHES}; {_QUIETER}"
+
+
+def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[float]:
+    """How much was used at each look, the one at the end included; looks at too few pairs could not decide."""
+    shares = []
+    for look in (*(x for x in looks_of(decision) if x < course.blocks), course.blocks):
+        usable = sum(block < look for block in used)
+        if usable >= FEWEST_LAUNCHES:
+            shares.append(course.share(decision, look, usable))
+    return shares
+
+
+def _disturbed_blocks(both: Sequence[Result]) -> dict[int, frozenset[str]]:
+    """By block the kinds of disturbance of its launches."""
+    found: dict[int, frozenset[str]] = {}
+    for result in both:
+        for launch in result.counted:
+            kinds = conditions_of(launch).disturbed
+            if launch.block is not None and kinds:
+                found[launch.block] = found.get(launch.block, frozenset()) | frozenset(kinds)
+    return found
+
+
+def _disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
+    """Waiting for a core costs no CPU time, and neither sizes nor what a model learns depend on other load."""
+    by_load = is_of_the_machine(metric, unit) and not metric.endswith(_CPU_TIME)
+    return bool(kinds if by_load else kinds & _OF_VERSIONS)
+
+
+def _with_left_out(effect: Effect, disturbed: Mapping[int, frozenset[str]], course: Course) -> Effect:
+    """Says which pairs do not count."""
+    kinds = [found for found in disturbed.values() if _disturbs(found, effect.metric, effect.unit)]
+    if not kinds:
+        return effect
+    why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
+    note = Note(text=f"{len(kinds)} of {course.blocks} pairs do not count: their launches {why}", kind=_LEFT_OUT)
+    return replace(effect, doubts=(*effect.doubts, note))
+
+
+def _judged(effect: Effect, looked: Looked, q_value: float, level: float, decision: Decision) -> Effect:
+    low, high = looked.bounds(level)
+    limit = math.log1p(decision.margin)
+    effect = replace(effect, interval=Interval(_exp(low), _exp(high)), p_value=looked.p_value, q_value=q_value)
+    if -limit <= low and high <= limit:
+        return replace(effect, verdict=Verdict.SAME)
+    if low <= 0 <= high:
+        return replace(effect, advice=_needs(effect, looked.test.estimate, (high - low) / 2, limit))
+    if effect.direction is Direction.NEITHER:
+        return replace(effect, advice="it differs, but this metric has no better direction")
+    worse = (low > 0) is (effect.direction is Direction.LOWER)
+    return replace(effect, verdict=Verdict.REGRESSED if worse else Verdict.IMPROVED)
+
+
+def _needs(effect: Effect, estimate: float, reach: float, limit: float) -> str:
+    """How many pairs a verdict would take, if the noise and the difference stay as they are."""
+    wanted = max(abs(estimate), limit - abs(estimate))
+    pairs = math.inf if wanted <= 0 else min(effect.launches) * (reach / wanted) ** 2 * 1.2
+    about = f"about {math.ceil(pairs / 5) * 5} pairs" if pairs <= 1000 else "more than 1000 pairs"
+    return f"undecided at ± {reach * 100:.2g} %: {about} would decide; {_QUIETER}, or a larger --min-effect"
+
+
+def _exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf

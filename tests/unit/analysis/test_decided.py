@@ -1,0 +1,220 @@
+"""The table of an A/B: verdicts, what does not count, and how the whole table and the budget decide."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from builders import launch, measurement, result, run
+from comparable_runs import benchmark
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchwright.analysis.comparison.decided import compare_decided, courses, looks_of, may_be_decided
+from benchwright.core.decision import Decision
+from benchwright.core.metric import Direction
+from benchwright.core.note import Note
+from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.run import Launch, Run
+
+BUSY = Note(text="ran while the machine was busy", kind="busy")
+MIXED = {"mixed_versions": True}
+SIDES = [("old", "new")]
+
+
+def noise(seed: int, count: int, middle: float = 1.0, spread: float = 0.01) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.gauss(middle, spread) for _ in range(count)]
+
+
+def ab(
+    old: Sequence[float] | Sequence[dict[str, float]],
+    new: Sequence[float] | Sequence[dict[str, float]],
+    decision: Decision | None = None,
+    *,
+    direction: Direction = Direction.LOWER,
+    busy: Sequence[int] = (),
+    unit: str = "s",
+    took_s: float = 1.0,
+    **facts: object,
+) -> Run:
+    """Two sides that alternated as ABBA; the treatment's launches of the blocks `busy` were disturbed."""
+
+    def made(side: int, block: int, values: float | dict[str, float]) -> Launch:
+        metrics = values if isinstance(values, dict) else {"time": values}
+        first = block % 2 == side
+        return launch(
+            *(measurement(v, metric=m, unit=unit, direction=direction) for m, v in metrics.items()),
+            block=block,
+            position=2 * block + (0 if first else 1),
+            duration_s=took_s,
+            notes=(BUSY,) if side and block in busy else (),
+            facts=facts if side and block in busy else {},
+        )
+
+    both = [
+        result(benchmark(name, name), *(made(side, block, v) for block, v in enumerate(values)))
+        for side, (name, values) in enumerate((("old", old), ("new", new)))
+    ]
+    return run(*both, decision=decision or Decision(most_blocks=20))
+
+
+def compared(of: Run) -> Comparison:
+    return compare_decided(of, SIDES)[0]
+
+
+def only(of: Run) -> Effect:
+    (effect,) = compared(of).effects
+    return effect
+
+
+@pytest.mark.parametrize(
+    ("direction", "factor", "verdict"),
+    [
+        (Direction.LOWER, 1.05, Verdict.REGRESSED),
+        (Direction.LOWER, 0.95, Verdict.IMPROVED),
+        (Direction.HIGHER, 1.05, Verdict.IMPROVED),
+        (Direction.HIGHER, 0.95, Verdict.REGRESSED),
+        (Direction.NEITHER, 1.05, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_the_direction_of_the_metric_decides_what_is_better(
+    direction: Direction, factor: float, verdict: Verdict
+) -> None:
+    effect = only(ab(noise(1, 20), noise(2, 20, factor), direction=direction))
+    assert effect.verdict is verdict
+    assert effect.ratio == pytest.approx(factor, rel=0.02)
+    assert (effect.advice is None) is (verdict is not Verdict.INCONCLUSIVE)
+
+
+def test_the_same_is_known_to_be_within_the_margin() -> None:
+    effect = only(ab(noise(1, 20, spread=0.003), noise(2, 20, spread=0.003)))
+    assert effect.verdict is Verdict.SAME
+    noisy = only(ab(noise(1, 20, spread=0.05), noise(2, 20, spread=0.05)))
+    assert noisy.verdict is Verdict.INCONCLUSIVE
+    assert "pairs would decide" in str(noisy.advice)
+
+
+def test_a_difference_of_exactly_the_margin_is_found() -> None:
+    effect = only(ab(noise(1, 20, spread=0.002), noise(2, 20, 1.01, spread=0.002)))
+    assert effect.verdict is Verdict.REGRESSED
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=6, max_size=24),
+    st.floats(-0.1, 0.1),
+    st.sampled_from([0.0, 0.01, 0.05]),
+)
+def test_interval_q_value_and_verdict_never_disagree(
+    pairs: list[tuple[float, float]], effect: float, margin: float
+) -> None:
+    decision = Decision(most_blocks=20, margin=margin)
+    metrics = [{"time": a, "other": b} for a, b in pairs], [{"time": b * (1 + effect), "other": a} for a, b in pairs]
+    table = compared(ab(*metrics, decision))
+    for found in table.effects:
+        assert found.interval is not None
+        low, high = found.interval.low, found.interval.high
+        excluded = low > 1 + 1e-12 or high < 1 - 1e-12
+        within = 1 / (1 + margin) <= low and high <= 1 + margin
+        assert low <= found.ratio * (1 + 1e-9)
+        assert found.ratio <= high * (1 + 1e-9)
+        assert found.q_value is not None
+        if abs(found.q_value - decision.alpha) > 1e-9:
+            assert excluded is (found.q_value <= decision.alpha)
+        if within:
+            assert found.verdict is Verdict.SAME
+        else:
+            assert (found.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)) is excluded
+
+
+def test_the_whole_table_decides_and_its_intervals_say_so() -> None:
+    rng = random.Random(4)
+    sets = [[{f"m{i}": rng.gauss(1, 0.02) for i in range(30)} for _ in range(20)] for _ in range(2)]
+    one = compared(ab([{"m0": s["m0"]} for s in sets[0]], [{"m0": s["m0"] * 1.02} for s in sets[1]]))
+    many = compared(ab(sets[0], [s | {"m0": s["m0"] * 1.02} for s in sets[1]]))
+    widths = [c.effects[0].interval.high - c.effects[0].interval.low for c in (one, many)]  # type: ignore[union-attr]
+    assert widths[1] > widths[0]
+    assert many.confidence == pytest.approx(1 - 0.01 / 30)
+    assert one.effects[0].p_value == many.effects[0].p_value
+    assert many.effects[0].q_value > one.effects[0].q_value  # type: ignore[operator]
+
+
+def test_metrics_to_come_are_allowed_for() -> None:
+    made = ab(noise(1, 20), noise(2, 20, 1.05))
+    (now,) = compare_decided(made, SIDES)[0].effects
+    (later,) = compare_decided(made, SIDES, more_effects=9)[0].effects
+    assert now.q_value is not None
+    assert later.q_value == pytest.approx(10 * now.q_value)
+
+
+def test_disturbed_pairs_do_not_decide_and_that_is_said() -> None:
+    slow = noise(2, 20)
+    slow[3] = slow[8] = slow[9] = 3.0
+    effect = only(ab(noise(1, 20), slow, busy=(3, 8, 9)))
+    assert effect.launches == (17, 17)
+    assert effect.ratio == pytest.approx(1, abs=0.01)
+    assert [str(note) for note in effect.doubts] == [
+        "3 of 20 pairs do not count: their launches ran while the machine was busy"
+    ]
+
+
+def test_other_load_does_not_disturb_cpu_time_sizes_or_errors() -> None:
+    for metric, unit in (("process.cpu_time", "s"), ("memory.peak_rss", "B"), ("error", "")):
+        sides = ([{metric: v} for v in noise(seed, 20)] for seed in (1, 2))
+        assert only(ab(*sides, busy=range(10), unit=unit)).launches == (20, 20)  # type: ignore[arg-type]
+    mixed = ([{"process.cpu_time": v} for v in noise(seed, 20)] for seed in (1, 2))
+    assert only(ab(*mixed, busy=range(10), **MIXED)).launches == (10, 10)  # type: ignore[arg-type]
+
+
+def test_without_a_quiet_pair_there_is_no_verdict_and_no_waiting_for_one() -> None:
+    effect = only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(20)))
+    assert (effect.verdict, effect.interval) == (Verdict.INCONCLUSIVE, None)
+    assert str(effect.advice).startswith("0 of 20 pairs count, and a verdict takes 6")
+    assert not may_be_decided(effect)
+    assert may_be_decided(only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(10))))
+
+
+def test_few_pairs_are_no_verdict_however_far_apart() -> None:
+    effect = only(ab(noise(1, 5), noise(2, 5, 10)))
+    assert (effect.verdict, effect.interval) == (Verdict.INCONCLUSIVE, None)
+    assert str(effect.advice).startswith("5 of 5 pairs count")
+    assert may_be_decided(effect)
+
+
+def test_early_looks_are_stricter_than_the_last() -> None:
+    old, new = noise(1, 10, spread=0.02), noise(2, 10, spread=0.02)
+    early = only(ab(old, new, Decision(most_blocks=40)))
+    late = only(ab(old, new, Decision(most_blocks=10)))
+    assert early.p_value > late.p_value  # type: ignore[operator]
+    assert early.interval.high > late.interval.high  # type: ignore[union-attr]
+
+
+def test_a_budget_that_is_used_up_is_the_last_look() -> None:
+    old, new = noise(1, 10, spread=0.02), noise(2, 10, spread=0.02)
+    cut = only(ab(old, new, Decision(most_blocks=40, budget_s=20)))
+    going_on = only(ab(old, new, Decision(most_blocks=40, budget_s=2000)))
+    assert cut.p_value < going_on.p_value  # type: ignore[operator]
+
+
+def test_a_group_gets_what_those_before_it_left_of_the_budget() -> None:
+    def group(pair: str, launches: int) -> list[object]:
+        return [
+            result(
+                benchmark(f"{pair}{side}", pair=pair),
+                *(launch(block=block, duration_s=1.0) for block in range(launches)),
+            )
+            for side in "AB"
+        ]
+
+    made = run(*group("x", 5), *group("y", 2), *group("z", 0), decision=Decision(budget_s=90))  # type: ignore[arg-type]
+    found = courses(made)
+    assert [found[name].budget_s for name in ("xA", "yA", "zA")] == [30, 40, 76]
+    assert [found[name].blocks for name in ("xB", "yB", "zB")] == [5, 2, 0]
+    assert found["xA"].spent_s == (0, 2, 4, 6, 8, 10)
+
+
+def test_looks_go_on_after_the_planned_pairs_while_disturbed_ones_are_replaced() -> None:
+    assert looks_of(Decision(most_blocks=20)) == (8, 10, 13, 16, 20, 25, 30)
+    assert looks_of(Decision(looks=(12, 24))) == (12, 24)
