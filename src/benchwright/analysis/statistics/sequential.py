@@ -18,7 +18,6 @@ from typing import NamedTuple
 from benchwright.analysis.statistics.distributions import student_two_sided
 from benchwright.analysis.statistics.spending import Levels
 
-FEWEST_PAIRS = 6
 _FEWEST_TO_ADJUST = 12  # with fewer, the prediction is fitted to too little
 _MOST_PREDICTED = 1 / 3  # of the change from before the pair to after it: three steps, one of them within
 _NOT_TRUSTED = 0.1  # of the slope with 18 neighbours: taken off, since noise has a slope too
