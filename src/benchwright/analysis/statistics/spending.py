@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 # The recursion holds for many pairs. With 8 to 20, Student's t of successive looks is a little less correlated, so a fifth of
-# the error rate is kept in reserve, and a twentieth if the only look is at the end: simulated rates then stay below it
+# the error rate is kept in reserve, and a tenth if the only look is at the end: simulated rates then stay below it
 # (performance/verdicts.py).
-_RESERVE, _RESERVE_OF_ONE_LOOK = 0.2, 0.05
+_RESERVE, _RESERVE_OF_ONE_LOOK = 0.2, 0.1
 _POWER = 3  # a compromise: 2 stops sooner, 4 finds a little more at the last look
 _SAME_LOOK = 0.01  # looks closer than this share of all pairs are one
 _RATES = tuple(10 ** (tenth / 2) for tenth in range(-24, 0))  # overall rates whose levels are tabulated
