@@ -110,15 +110,15 @@ def test_no_number_of_looks_spends_more_than_the_error_rate() -> None:
             if abs(place) > bound * math.sqrt(look):
                 crossed += 1
                 break
-    assert 0.065 < crossed / 4000 < 0.095  # 0.08: a fifth is kept in reserve
+    assert 0.055 < crossed / 4000 < 0.082  # 0.068: the rest is kept in reserve
 
 
 def test_one_look_costs_next_to_nothing_and_more_cost_more() -> None:
     single = levels_at([1.0])
-    assert single.nominal_of(0.01) == pytest.approx(0.009, rel=1e-3)
+    assert single.nominal_of(0.01) == pytest.approx(0.0082, rel=1e-3)
     assert single.overall_of(single.nominal_of(0.01)) == pytest.approx(0.01)
     assert levels_at(LOOKS).nominal_of(0.01) < single.nominal_of(0.01)
-    assert levels_at(LOOKS[:1]).nominal_of(0.01) == pytest.approx(0.008 * 0.4**3, rel=1e-3)
+    assert levels_at(LOOKS[:1]).nominal_of(0.01) == pytest.approx(0.0068 * 0.4**3, rel=1e-3)
 
 
 def test_looks_at_the_same_data_are_one() -> None:
