@@ -82,6 +82,14 @@ def test_a_box_that_overlaps_by_half_counts_for_the_lowest_threshold_only(tmp_pa
     assert said["bbox_average_precision"]["value"] == pytest.approx(10)  # 10 / 19 = 0.53: one of ten overlaps
 
 
+def test_a_recall_that_lies_on_a_threshold_counts_as_it_does_in_coco(tmp_path: Path) -> None:
+    boxes = [[4 * (number % 10), 10 * (number // 10), 3, 8] for number in range(20)]
+    right = [(1, box, 0.9) for box in boxes[:7]]
+    said = evaluated(tmp_path, [wanted(2, box) for box in boxes], [found(2, *right), found(9)])
+    # 7 of 20 are 0.35; COCO's threshold is 0.35000000000000003, which that does not reach.
+    assert records(said)["bbox_average_precision_50"]["value"] == pytest.approx(100 * 35 / 101)
+
+
 def test_a_missing_image_is_an_error_not_a_smaller_set(tmp_path: Path) -> None:
     said = evaluated(tmp_path, [wanted(2, [0, 0, 9, 9])], [found(2)])
     assert said.returncode == 1

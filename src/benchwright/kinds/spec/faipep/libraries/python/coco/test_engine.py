@@ -20,7 +20,7 @@ import os
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 OVERLAPS = [0.5 + 0.05 * step for step in range(10)]
-RECALLS = [step / 100 for step in range(101)]
+RECALLS = [step * 0.01 for step in range(101)]  # rounded as COCO rounds them: a recall may lie on one
 AREAS = {"all": (0.0, 1e10), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, 1e10)}
 MOST = 100  # detections of an image and category
 Spans = List[Tuple[int, int]]  # of a mask: from, to, down each column
@@ -163,7 +163,7 @@ def judge(
     right, counts = [], []
     for number, thing in enumerate(found):
         best, match = min(least, 1 - 1e-10), -1
-        for at in order:
+        for at in order if max(overlaps[number], default=0.0) >= best else ():
             if taken[at] and not wanted[at].crowd:
                 continue
             if match > -1 and not left_out[match] and left_out[at]:
@@ -215,14 +215,18 @@ def evaluate(scenes: Scenes, overlap: Callable[[Thing, Thing], float]) -> Dict[s
     categories = sorted({category for _, category in scenes})
     judged: Dict[Tuple[str, int, int], List[Judged]] = {}
     for (_, category), (best, wanted, overlaps) in sorted(tables.items()):
-        for area in AREAS:
+        for area, (low, high) in AREAS.items():
+            if not any(low <= thing.area <= high for thing in (*best, *wanted)):
+                continue  # nothing of it counts
             for step, least in enumerate(OVERLAPS):
                 made = judge(best, wanted, overlaps, least, area)
                 judged.setdefault((area, step, category), []).append(made)
     figures = {}
     for name, area, only, most in cases:
         steps = [step for step, least in enumerate(OVERLAPS) if only is None or abs(least - only) < 1e-9]
-        pairs = [precision_and_recall(judged[area, step, kind], most) for step in steps for kind in categories]
+        pairs = [
+            precision_and_recall(judged.get((area, step, kind), []), most) for step in steps for kind in categories
+        ]
         values = [pair[name.startswith("AR")] for pair in pairs if pair is not None]
         figures[name] = sum(values) / len(values) if values else math.nan
     return figures
