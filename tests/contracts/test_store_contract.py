@@ -76,6 +76,15 @@ def test_a_run_comes_back_equal_to_the_last_bit(store: RunStore) -> None:
     assert same(store.load("rich.1"), before)
 
 
+def test_many_runs_come_back_in_the_order_asked_for_without_those_that_are_missing(store: RunStore) -> None:
+    for number in range(3):
+        store.ingest(rich_run(f"rich.{number}"), digest="1")
+    found = list(store.load_all(["rich.2", "absent", "rich.0", "rich.1"]))
+    assert [each.id for each in found] == ["rich.2", "rich.0", "rich.1"]
+    assert all(same(each, store.load(each.id)) for each in found)
+    assert list(store.load_all([])) == []
+
+
 def test_a_run_without_results_comes_back(store: RunStore) -> None:
     before = run("empty.1", status=Status.INTERRUPTED)
     store.ingest(before, digest="1")

@@ -6,7 +6,7 @@ A store is an index of runs that can be rebuilt from the run folders; only annot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
 
 import msgspec
@@ -127,6 +127,10 @@ class RunStore(Protocol):
 
     def load(self, run_id: str) -> Run:
         """The run exactly as it was ingested; InvalidInput if it is not stored, StoreTrouble if its numbers changed."""
+        ...
+
+    def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
+        """The same of many, by uid and in that order; those that are not stored or damaged are left out."""
         ...
 
     def delete(self, run_id: str) -> bool:

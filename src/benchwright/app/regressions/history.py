@@ -74,14 +74,8 @@ def histories(results: Results, order: HistoryOrder) -> Histories:
     found: dict[tuple[object, ...], list[_Measured]] = {}
     unreadable: list[str] = []
     known: set[str] = set()
-    for row in reversed(listed.rows):
-        if row.status in (RUNNING, UNREADABLE):
-            continue
-        try:
-            run = _read(results, row)
-        except BenchwrightError:
-            unreadable.append(row.id)  # `runs` says why
-            continue
+    rows = [row for row in reversed(listed.rows) if row.status not in (RUNNING, UNREADABLE)]
+    for run in _read(results, rows, unreadable):
         for measured in _of_run(run, order, known):
             found.setdefault(measured.series, []).append(measured)
     if not found:
@@ -89,11 +83,24 @@ def histories(results: Results, order: HistoryOrder) -> Histories:
     return Histories([_series(same, order) for same in _told_apart(list(found.values()))], unreadable, listed.trouble)
 
 
-def _read(results: Results, row: ListedRun) -> Run:
-    if row.in_store:
-        return results.existing_store.load(row.uid)
-    folder = RunFolder(results.base.runs / row.id)
-    return read_run(folder, kind_of) if folder.path.is_dir() else results.run(row.id)
+def _read(results: Results, rows: Sequence[ListedRun], unreadable: list[str]) -> Iterator[Run]:
+    """The runs in the order of `rows`; what cannot be read, `runs` says why."""
+    stored = [row.uid for row in rows if row.in_store]
+    loaded = results.existing_store.load_all(stored) if stored else iter(())
+    following = next(loaded, None)
+    for row in rows:
+        if row.in_store:
+            if following is not None and following.unique_id == row.uid:
+                yield following
+                following = next(loaded, None)
+            else:
+                unreadable.append(row.id)
+            continue
+        folder = RunFolder(results.base.runs / row.id)
+        try:
+            yield read_run(folder, kind_of) if folder.path.is_dir() else results.run(row.id)
+        except BenchwrightError:
+            unreadable.append(row.id)
 
 
 def _of_run(run: Run, order: HistoryOrder, known: set[str]) -> Iterator[_Measured]:
