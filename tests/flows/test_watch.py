@@ -87,6 +87,7 @@ def test_a_repository_without_a_remote_is_watched_as_it_is(watched: WatchedRepos
     assert commits_of(watched.pending()) == [newest]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("hg") is None, reason="Mercurial is not installed")
 def test_a_mercurial_repository_is_watched(bw: CommandLine, tmp_path: Path) -> None:
     def hg(folder: Path, *words: str) -> str:
@@ -136,6 +137,7 @@ def test_the_spelling_of_the_repo_driver_is_understood(watched: WatchedRepositor
 # -- what is measured and recorded -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_regression_is_verified_called_recorded_and_told(watched: WatchedRepository, tmp_path: Path) -> None:
     watched.commit(1000)
     slow = watched.commit(1200, subject="Slower")
@@ -172,6 +174,7 @@ def test_the_same_command_goes_on_where_it_stopped(watched: WatchedRepository) -
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_regression_comes_with_the_line_that_bisects_it(watched: WatchedRepository) -> None:
     watched.commit(1300, subject="Slower")
     done = watched.bw(*watched.words(), code=1)
@@ -240,6 +243,7 @@ def test_a_suite_with_a_mistake_is_the_fault_of_its_commit(watched: WatchedRepos
     assert "tasks.cfg" in record["broken"][0]
 
 
+@pytest.mark.slow
 def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watched: WatchedRepository) -> None:
     rest = "patterns = ['ms=(\\d+)']\nmetrics = ['ms']\ncompute_method = ['last']\ncommand_to_execute = sh bench.sh\n"
     old = watched.commit(1000, {"tasks.cfg": f"[old]\n{rest}num_gpus = 0\n"})
@@ -253,6 +257,7 @@ def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watche
     assert "cannot be the control" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_built_as_fai_pep_does_is_measured_and_reported_in_its_form(
     watched: WatchedRepository, tmp_path: Path
 ) -> None:
@@ -354,10 +359,12 @@ def watching(watched: WatchedRepository, tmp_path: Path) -> Iterator[tuple[subpr
 
 
 @pytest.mark.slow
-def test_after_sigterm_the_commit_in_hand_is_finished(
+def test_a_second_watch_is_refused_and_after_sigterm_the_commit_in_hand_is_finished(
     watched: WatchedRepository, watching: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
 ) -> None:
     process, goes_on = watching
+    done = watched.bw(*watched.words("--commit-file", str(tmp_path / "last")), code=3)
+    assert "watching" in done.stderr
     process.send_signal(signal.SIGTERM)
     goes_on.touch()
     output, _ = process.communicate(timeout=60)
@@ -377,10 +384,3 @@ def test_after_a_kill_it_goes_on_at_the_commit_it_was_at(
     goes_on.touch()
     again = watched.watch("--commit", watched.commits[0], "--commit-file", str(tmp_path / "last"))
     assert commits_of(again) == watched.commits[1:]
-
-
-def test_a_second_watch_of_the_same_is_refused(
-    watched: WatchedRepository, watching: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
-) -> None:
-    done = watched.bw(*watched.words("--commit-file", str(tmp_path / "last")), code=3)
-    assert "watching" in done.stderr
