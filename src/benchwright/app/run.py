@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,10 +27,12 @@ from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import by_kind, kind_of
-from benchwright.regress.variation import Variation, paired, unpaired
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
+
+if TYPE_CHECKING:
+    from benchwright.regress.variation import Variation
 
 _MOST_PHASES = 5  # of a set-up: cloning, installing, preparing; one that never ends is given up
 
@@ -154,6 +157,8 @@ def _resolved(order: RunOrder) -> Resolved:
     nothing = order.resume is not None
     if not order.variations:
         return resolve(order.request, allow_nothing=nothing)
+    from benchwright.regress.variation import paired, unpaired
+
     sides = []
     for variation in order.variations:
         with variation.standing():
