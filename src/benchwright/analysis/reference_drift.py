@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
-EVERY = 2  # launches of others between two of the reference
-_NEAREST = 4  # launches of the reference that tell the level at a moment
+EVERY = 3  # launches of others between two of the reference
+_NEAREST = 3  # launches of the reference that tell the level at a moment
 _FEWEST = 4  # of them; before that nothing is known about drift
 _MEDIAN_OF_SQUARES = 0.4549  # of a standard normal variable
 
@@ -16,8 +16,8 @@ def without_drift(places: Sequence[int], values: Sequence[float], reference: int
     """`values` of launches in the order they were made, at `places`, less what the reference's launches near them differ from all.
 
     The correction is as strong as the evidence for drift: on a steady machine it would only add the noise of the reference.
-    Simulated over 32 commits (noise 3 %, step 5 %), it costs 36 launches instead of 32 where there is no drift; where the
-    machine's level shifts by 5 % for a dozen launches now and then, the right commit is found in 100 % instead of 90 %.
+    Simulated over 64 commits (noise 3 %, step 5 %), it costs 45 launches instead of 43 where there is no drift; where the
+    machine wanders by 0.7 % a launch, the right commit is found in 97 % instead of 90 %, with 56 launches instead of 69.
     """
     times = [time for time, place in enumerate(places) if place == reference]
     if len(times) < _FEWEST:

@@ -40,7 +40,7 @@ def test_the_difference_between_commits_stays() -> None:
 def test_on_a_steady_machine_little_is_changed() -> None:
     raw = [measured([0.0] * 60, 0.03, seed) for seed in range(20)]
     moved = [statistics.pstdev([a - b for a, b in zip(without_drift(PLACES, v), v, strict=True)]) for v in raw]
-    assert statistics.fmean(moved) < 0.01  # the reference itself would add 0.015
+    assert statistics.fmean(moved) < 0.01  # the reference itself would add 0.017
 
 
 def test_few_launches_of_the_reference_say_nothing_about_drift() -> None:
