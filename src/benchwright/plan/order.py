@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 
 # Four blocks of two benchmarks: balanced, and a block is as often like the one before it as not. Strict alternation would
-# let correlated noise pass for a difference twice as often (AR .6, 20 pairs: 2 % instead of 1 %).
+# let correlated noise pass for a difference more often (AR .6, 20 pairs: 1.5 % instead of 1 %).
 _FOUR_BLOCKS = ((0, 0, 1, 1), (0, 1, 1, 0), (1, 1, 0, 0), (1, 0, 0, 1))
 
 
