@@ -1,7 +1,7 @@
 """Change points of other tools. Started with one of their interpreters: `python _change_point_peers.py TOOL`, series on stdin.
 
 otava 0.8      `compute_change_points` with its defaults (E-divisive with windows, then a t-test; p < 0.001).
-asv 0.6        `step_detect.detect_steps`, as `asv publish` does.
+asv 0.6        every step of `step_detect.detect_steps`; `asv publish` shows those of 5 % and more that last.
 ruptures 1.1   PELT with the `l2` cost and the penalty 3 σ² log n, σ from successive differences.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -159,6 +160,15 @@ def test_what_was_never_measured_is_an_error_that_helps(tmp_path: Path) -> None:
         histories(results, HistoryOrder(benchmark="trian"))
     with pytest.raises(InvalidInput, match=r"process\.duration"):
         histories(results, HistoryOrder(benchmark="train", metric="process.durations"))
+
+
+def test_a_damaged_run_is_left_out_and_named(tmp_path: Path) -> None:
+    kept(tmp_path, [measured(n, value) for n, value in enumerate(levels((20, 1.0)))]).close()
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        database.execute("UPDATE documents SET data = x'00' WHERE run = (SELECT key FROM runs WHERE id = '007')")
+    found = histories(kept(tmp_path, []), HistoryOrder(benchmark="train"))
+    assert found.unreadable == ["train.007"]
+    assert [point.uid for point in found.series[0].points] == [f"{n:03d}" for n in range(20) if n != 7]
 
 
 def test_a_notice_tells_the_last_change(tmp_path: Path) -> None:
