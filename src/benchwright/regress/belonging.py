@@ -64,6 +64,8 @@ def kept_words(
 
 
 def _is_ignored(repository: SourceRepository, path: str) -> bool:
+    if repository.kind != "git":
+        return True  # it is not in the other tree, and there is no quick way to ask
     try:
         call(["git", "check-ignore", "--quiet", "--", path], repository.root, within_s=QUICK_S)
     except CommandFailed:

@@ -10,6 +10,7 @@ from small_repository import SmallRepository
 from benchwright.core.errors import InvalidInput
 from benchwright.regress import working_tree
 from benchwright.regress.belonging import kept_words
+from benchwright.regress.building.environment import InheritedPython, has_editable_install
 from benchwright.regress.repository import GitRepository
 from benchwright.regress.variation import Variation
 from benchwright.regress.working_tree import working_tree_commit
@@ -80,3 +81,16 @@ def test_what_a_revision_lacks_is_refused_unless_it_is_data(
     for words, targets in ((("python", "../later.py"), ()), (("python", "tool.py"), ()), ((), ("../later.py::Net",))):
         with pytest.raises(InvalidInput, match=r"v1 has no .*; keep it outside of the repository"):
             kept(*words, targets=targets)
+
+
+def test_a_package_that_is_imported_from_the_working_tree_is_noticed(made: SmallRepository, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    python = InheritedPython(executable="python", prefix="/", base="python", version=(3, 11), sites=(str(site),))
+    (site / "other.pth").write_text("/somewhere/else\n")
+    assert not has_editable_install(python, made.folder)
+    (site / "ours.pth").write_text(f"{made.folder}/src\n")
+    assert has_editable_install(python, made.folder)
+    (site / "ours.pth").write_text("import __editable___ours_finder; __editable___ours_finder.install()\n")
+    (site / "__editable___ours_finder.py").write_text(f"MAPPING = {{'ours': '{made.folder}/src/ours'}}\n")
+    assert has_editable_install(python, made.folder)

@@ -14,6 +14,7 @@ from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.executors.observer import Observer
 from benchwright.regress.belonging import kept_words, refuse_shared_package
 from benchwright.regress.builds import BuildRecipe, BuiltRevision, build
+from benchwright.regress.mercurial import open_repository
 from benchwright.regress.packages import build_packages, installed_in
 from benchwright.regress.repository import Commit, GitRepository, SourceRepository
 from benchwright.regress.variation import Variation, simple_variation
@@ -83,7 +84,7 @@ class _CommitMaker(_SideMaker):
     def __init__(self, sides: Sides, base: BaseFolder, observer: Observer) -> None:
         super().__init__(sides, base, observer)
         where = "--repo-dir" if sides.repository else "--control"
-        self._repository = GitRepository.open(sides.repository or os.getcwd(), where)
+        self._repository = open_repository(sides.repository or os.getcwd(), where)
         if sides.recipe.command is None and sides.recipe.framework is None:
             refuse_shared_package(self._repository, sides.request.python)
 
@@ -94,7 +95,8 @@ class _CommitMaker(_SideMaker):
         if revision is not None and revision.kind is not RevisionKind.GIT:
             return super().variation(side, revision)
         if revision is None:
-            head, commit = self._repository.commit("HEAD"), working_tree_commit(self._repository)
+            repository = self._with_working_tree()
+            head, commit = repository.commit("HEAD"), working_tree_commit(repository)
             words = f"{WORKING_TREE} ({head.short} {commit.subject})"
         else:
             commit = self._repository.commit(revision.text, f"--{side}")
@@ -109,7 +111,17 @@ class _CommitMaker(_SideMaker):
             self._observer.on_note(f"{word} is not part of {words}: the one here is used on both sides")
         return replace(made, kept=kept)
 
+    def _with_working_tree(self) -> GitRepository:
+        if not isinstance(self._repository, GitRepository):
+            what = "the working tree of a Mercurial repository cannot be measured"
+            raise InvalidInput(
+                what, where="--treatment", remedy="commit it, and name the commit, such as --treatment ."
+            )
+        return self._repository
+
     def _leaves_changes_out(self, commit: Commit) -> bool:
+        if not isinstance(self._repository, GitRepository):
+            return False
         head = self._repository.commit("HEAD")
         return commit.hash == head.hash != working_tree_commit(self._repository).hash
 
