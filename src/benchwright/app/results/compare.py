@@ -157,7 +157,8 @@ def undecided_effects(run: Run, names: Collection[str]) -> list[Effect] | None:
     made = compare_decided(
         run, sides, metrics=chosen.metrics, needed=chosen.needed, more_effects=max(0, to_come) * each
     )
-    effects = [e for c in made if c.control in names for e in c.effects]
+    # What is compared beside decides as far as it gets, and prolongs nothing.
+    effects = [e for c in map(chosen.marked, made) if c.control in names for e in c.effects if not e.beside]
     return [e for e in effects if e.verdict is Verdict.INCONCLUSIVE and may_be_decided(e)] if effects else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -164,6 +165,29 @@ def test_a_clear_verdict_ends_the_launches_and_is_the_same_when_read_back(tmp_pa
     assert again.decision == Decision()
     assert compare_commands(again) == [comparison]
     assert not any(note.kind == "limit" for note in run.notes)
+
+
+class Wandering(Slower):
+    """Its memory is another one in every launch."""
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        outcomes = super().run(jobs, listener)
+        for job in jobs:
+            stream = Path(job.stream)
+            used = int((1 << 20) * (1 + abs(self.random.gauss(0, 0.5))))
+            stream.write_text(re.sub(r'"max_rss_bytes": ?\d+', f'"max_rss_bytes":{used}', stream.read_text()))
+        return outcomes
+
+
+def test_what_is_compared_beside_prolongs_nothing(tmp_path: Path) -> None:
+    run = decided(tmp_path, Wandering(0.01, 1.2), Decision())
+    assert counts(run) == [8, 8]
+    (comparison,) = compare_commands(run)
+    verdicts = {e.metric: (e.verdict, e.beside) for e in comparison.effects}
+    assert verdicts == {
+        "time": (Verdict.REGRESSED, False),
+        "memory.peak_rss": (Verdict.INCONCLUSIVE, True),
+    }
 
 
 def test_the_same_program_is_launched_until_that_is_known(tmp_path: Path) -> None:
