@@ -27,7 +27,7 @@ def printing(small: SmallRepository, sizes: list[float], broken: tuple[int, ...]
     """Commits whose program prints these sizes with a little noise; `broken`: numbers of those that cannot be built."""
     hashes = []
     for number, size in enumerate(sizes):
-        program = f"import os\nprint(f'size={{{size} + os.getpid() % 7 / 1000}}')\n"
+        program = f"import random\nprint(f'size={{random.gauss({size}, 0.003)}}')\n"
         make = "echo no compiler; exit 1\n" if number in broken else "true\n"
         hashes.append(small.commit(f"number {number}", {"program.py": program, "make.sh": make}))
     return hashes
@@ -67,7 +67,8 @@ def test_commits_that_cannot_be_built_leave_a_range(bw: CommandLine, small: Smal
 
 def test_where_nothing_changed_no_commit_is_blamed(bw: CommandLine, small: SmallRepository) -> None:
     printing(small, [1, 1, 1, 1])
-    words = ["HEAD~3", "HEAD", "--metric", READ, "--direction", "either", "--", "python", "program.py"]
+    options = ["--metric", READ, "--direction", "either", "--posterior", "0.999"]
+    words = ["HEAD~3", "HEAD", *options, "--", "python", "program.py"]
     assert "not found: no commit made size different" in bw("bisect", *words, code=1).stdout
 
 
