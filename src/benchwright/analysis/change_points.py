@@ -2,7 +2,7 @@
 
 The test is a likelihood ratio: a step in noise whose values depend on the one before (an autoregression of unknown strength), against
 the same noise without a step. So slow wandering is not taken for a step, values far from the median are pulled in first, and a change
-must hold for most runs on either side: a single outlier never is one.
+must hold for most runs on either side: a single outlier is none.
 
 The series is examined at fixed lengths, each time up to there only: what was found settled stays as it was when runs are added.
 Thresholds are set by simulation such that at most 5 % of series of 100 unchanged runs show any change, in each family of noise
