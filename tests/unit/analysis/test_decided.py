@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -35,7 +36,7 @@ def ab(
     *,
     direction: Direction = Direction.LOWER,
     busy: Sequence[int] = (),
-    unit: str = "s",
+    unit: str | None = "s",
     took_s: float = 1.0,
     **facts: object,
 ) -> Run:
@@ -86,6 +87,24 @@ def test_the_direction_of_the_metric_decides_what_is_better(
     assert effect.verdict is verdict
     assert effect.ratio == pytest.approx(factor, rel=0.02)
     assert (effect.advice is None) is (verdict is not Verdict.INCONCLUSIVE)
+
+
+def exact(old: list[float], new: list[float], metric: str = "error.max_abs") -> Effect:
+    return only(ab([{metric: v} for v in old], [{metric: v} for v in new], unit=None))
+
+
+def test_an_error_that_was_always_zero_and_never_is_now_is_a_regression_although_it_has_no_ratio() -> None:
+    zeros, errors = [0.0] * 8, [0.25] * 8
+    assert exact(zeros, errors).verdict is Verdict.REGRESSED
+    assert exact(errors, zeros).verdict is Verdict.IMPROVED
+    assert exact(zeros, zeros).verdict is Verdict.SAME
+    assert exact(zeros, [*errors[:7], 0.0]).verdict is Verdict.INCONCLUSIVE  # not in every launch
+    assert exact(zeros, [math.nan] * 8).verdict is Verdict.INCONCLUSIVE
+    assert exact([0.0] * 5, [0.25] * 5).verdict is Verdict.INCONCLUSIVE  # too few launches
+
+
+def test_a_time_of_zero_decides_nothing() -> None:
+    assert only(ab([0.0] * 8, [0.1] * 8)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_same_is_known_to_be_within_the_margin() -> None:

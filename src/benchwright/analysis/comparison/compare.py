@@ -37,7 +37,7 @@ from benchwright.analysis.statistics.ratio_tests import (
 )
 from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import is_of_the_machine
+from benchwright.core.metric import Direction, is_of_the_machine
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, undecided, unlike
@@ -245,8 +245,21 @@ def _row(effect: Effect, values: Values, estimating: Estimating, doubts: Sequenc
     if min(both) == max(both) <= 0:
         return ComparedRow(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
     if not all(math.isfinite(v) and v > 0 for v in both):
-        return ComparedRow(msgspec.structs.replace(effect, advice="no ratio: not all values are positive"))
+        return ComparedRow(_without_ratio(effect, values))
     return estimating(effect, values)
+
+
+def _without_ratio(effect: Effect, values: Values) -> Effect:
+    """Some values are not positive. If each side gave one and the same in every launch, such as an error that was 0 and no
+    longer is, the difference is certain all the same; what other load affects is never so exact."""
+    exact = len({*values.control}) == len({*values.treatment}) == 1 and not is_of_the_machine(
+        effect.metric, effect.unit
+    )
+    before, after = values.control[0], values.treatment[0]
+    if not exact or not math.isfinite(before - after) or effect.direction is Direction.NEITHER:
+        return msgspec.structs.replace(effect, advice="no ratio: not all values are positive")
+    worse = (after > before) is (effect.direction is Direction.LOWER)
+    return msgspec.structs.replace(effect, verdict=Verdict.REGRESSED if worse else Verdict.IMPROVED)
 
 
 def _of_separate_runs(
