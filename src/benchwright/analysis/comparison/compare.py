@@ -242,7 +242,7 @@ def _row(effect: Effect, values: Values, estimating: Estimating, doubts: Sequenc
     both = [*values.control, *values.treatment]
     if min(effect.launches) < FEWEST_LAUNCHES:
         return ComparedRow(msgspec.structs.replace(effect, advice=too_few(*effect.launches)))
-    if min(both) == max(both) <= 0:
+    if both[0] <= 0 and all(value == both[0] for value in both):  # not by min and max: NaN has no order
         return ComparedRow(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
     if not all(math.isfinite(v) and v > 0 for v in both):
         return ComparedRow(_without_ratio(effect, values))
