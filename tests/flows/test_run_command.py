@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import sys
@@ -223,5 +224,5 @@ def test_of_jobs_measured_together_one_dead_job_leaves_no_number(bw: CommandLine
     assert [len(m["values"]) for m in result["metrics"] if m["metric"] == "speed"] == [2, 2]
     again = json.loads(bw("report", "last", "--format", "json").stdout)
     assert again["results"] == [result]
-    exported = bw("export", "last", "--format", "csv", "-o", "-").stdout.splitlines()
-    assert {line.split(",")[4] for line in exported if ",b.R1." in line} == {"failed"}
+    exported = csv.DictReader(bw("export", "last", "--format", "csv", "-o", "-").stdout.splitlines())
+    assert {row["status"] for row in exported if row["job"].startswith("b.R1.")} == {"failed"}

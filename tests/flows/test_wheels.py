@@ -110,6 +110,8 @@ def _belongs(name: str) -> bool:
         return file.endswith(ends) and "__pycache__" not in folders
     if folders.startswith("benchwright/shipped/"):
         return file.endswith((".py", ".md", ".yaml", ".in", ".txt")) and "__pycache__" not in folders
+    if folders.startswith("benchwright/kinds/spec/faipep/libraries/"):
+        return file.endswith(".py")  # with the names that specifications call them by, such as test_engine.py
     return file.endswith((".py", "py.typed")) and not file.startswith("test_") and "tests" not in folders.split("/")
 
 

@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
-import pip
 import pytest
 from local_wheels import make_packages, make_wheel, offline
 from small_repository import SmallRepository
@@ -26,7 +26,7 @@ def current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder, wheels = tmp_path / "current", tmp_path / "wheels"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = site_of(folder)
-    (site / "pip.pth").write_text(f"{Path(pip.__file__).parent.parent}\n")
+    (site / "pip.pth").write_text(f"{distribution('pip').locate_file('')}\n")
     make_packages(wheels)
     make_wheel(wheels, "torch", "2.0")
     make_wheel(wheels, "hungry", "1.0", ["torch>=1", "alpha>=2"])
