@@ -189,6 +189,7 @@ def _add_many(path: str, name: str) -> None:
         add_observations(path, {name: [Observation(batch_size=size, memory_bytes=size * MIB)]})
 
 
+@pytest.mark.unmeasured
 def test_several_at_once_lose_nothing(tmp_path):
     path = str(tmp_path / "x.yaml")
     context = multiprocessing.get_context("fork" if os.name == "posix" else None)

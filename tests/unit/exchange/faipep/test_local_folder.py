@@ -194,6 +194,7 @@ def _write_many(folder: str, count: int) -> None:
         export_faipep([made], Path(folder))
 
 
+@pytest.mark.unmeasured
 def test_writers_at_the_same_time_get_numbers_of_their_own(tmp_path: Path) -> None:
     writers = [multiprocessing.Process(target=_write_many, args=(str(tmp_path), 8)) for _ in range(3)]
     for writer in writers:

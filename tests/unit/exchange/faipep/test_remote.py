@@ -153,6 +153,7 @@ def _flush(base: str, url: str) -> None:
     send_waiting(Spool(Path(base)), Endpoint(url, "perf"), AccessToken(SECRET), SendLimits(pause_s=0.01))
 
 
+@pytest.mark.unmeasured
 def test_two_processes_that_empty_one_spool_send_everything_once(tmp_path: Path) -> None:
     with report_server(*[server_ways.slow] * 4) as server:
         endpoint = Endpoint(server.url, "perf")
