@@ -125,7 +125,7 @@ class Bisection:
 
     @property
     def suspects(self) -> range:
-        """`best` and the commits that cannot be told from it, because those between were skipped."""
+        """`best` and the commits indistinguishable from it, because those between were skipped."""
         return next(group for group in self._groups() if self.best in group)
 
     def next_place(self) -> int | None:

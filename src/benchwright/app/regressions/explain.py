@@ -1,4 +1,4 @@
-"""Explains what a comparison found: chooses the pairs, has them profiled if asked to, and gathers what differs between them."""
+"""Explains what a comparison found: chooses the pairs, profiles them on request, and collects their differences."""
 
 from __future__ import annotations
 

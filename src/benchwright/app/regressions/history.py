@@ -253,7 +253,7 @@ def _nothing(order: HistoryOrder, known: set[str]) -> InvalidInput:
 
 
 def history_notice(series: Sequence[BenchmarkHistory], topic: str) -> Notice:
-    """What a receiver is told: of each series its last change, or that there is none."""
+    """The notice to send: for each series its last change, or that there is none."""
     from benchwright.regress.notify.notice import Finding, Notice, NoticeVerdict, outcome_of
     from benchwright.report.tables.history import change_words, heading, history_markdown, summary_words
 

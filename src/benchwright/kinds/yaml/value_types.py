@@ -220,7 +220,7 @@ class MapOf(msgspec.Struct, frozen=True):
 
 
 class Either(msgspec.Struct, frozen=True):
-    """Any of several types; the nearest one explains what is wrong."""
+    """Any of several types; the one that fits deepest into the value explains what is wrong."""
 
     types: tuple[ValueType, ...]
 
@@ -237,7 +237,8 @@ class Either(msgspec.Struct, frozen=True):
                 return None
             remedy = remedy or found.remedy
             wants_words = isinstance(one, WordType) and bool(one.words) and isinstance(value, str)
-            if found.path or wants_words or (isinstance(one, Table) and isinstance(value, dict)):
+            fits = found.path or wants_words or (isinstance(one, Table) and isinstance(value, dict))
+            if fits and (best is None or len(found.path) >= len(best.path)):
                 best = found
         return best or Problem((), f"{name} is {shown(value)}, not {self.says}", remedy)
 

@@ -265,7 +265,8 @@ def test_wrong_lists(tmp_path: Path, text: str, said: str) -> None:
         ({"command": "a", "converter": {"name": "jsonconverter"}}, "unknown converter 'jsonconverter'"),
         ({"command": "a", "converter": {}}, "the converter has no name"),
         ({"command": "a", "env": "A"}, "'A' is not a list of variables"),
-        ({"inputs": {"a": {"shapes": [[1, "x"]]}}}, "not a dimension"),
+        ({"inputs": {"a": {"shapes": [[1, "x"]]}}}, "'x', not a dimension"),
+        ({"inputs": {"a": {"shapes": ["x"]}}}, "'x', not a dimension"),
         ({"inputs": {"a": {"shapes": []}}}, "shapes is empty"),
         (
             {"inputs": {"a": {"shapes": [[1], [2], [3]]}, "b": {"shapes": [[1], [2]]}}},
