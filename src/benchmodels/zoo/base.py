@@ -86,7 +86,9 @@ class Zoo(Protocol):
     """A library with many models. Its class takes no arguments, and its module imports neither torch nor the library."""
 
     name: str  # as in NAME:model
-    packages: Sequence[str]  # what `install --zoo NAME` installs, as pip writes them; torch comes with benchwright[torch]
+    packages: Sequence[
+        str
+    ]  # what `install --zoo NAME` installs, as pip writes them; torch comes with benchwright[torch]
 
     def version(self) -> str:
         """Of the installed library; empty if it is not installed."""
