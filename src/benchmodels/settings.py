@@ -37,6 +37,8 @@ class ModelSettings(NamedTuple):
     threads: Optional[int] = None
     streams: int = 1
     builds: str = ""
+    build_name: str = ""  # what people call its build, and its labels: see `build.labels`
+    labels: Mapping[str, str] = {}
     rebuild: str = "if_needed"
     step_timeout_s: float = 600.0
     profile: bool = False

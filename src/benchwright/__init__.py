@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Text = str | os.PathLike[str]
 
-__all__ = ["__version__", "compare", "load", "run"]
+__all__ = ["__version__", "compare", "load", "load_labels", "run"]
 
 
 def run(target: Text | Sequence[str], *, progress: bool | None = None, **options: Unpack[RunOptions]) -> ShownRun:
@@ -58,3 +58,13 @@ def compare(control: Run | Text, *treatments: Run | Text, **options: Unpack[Comp
     from benchwright.api import compare as compared
 
     return compared(control, *treatments, **options)
+
+
+def load_labels(build: str, *, cache_dir: Text | None = None) -> dict[str, list[str]]:
+    """The labels that a run kept with a build, such as `bert_google_8c1f02aa` (`benchwright cache list` has the names).
+
+    `cache_dir`: the folder given as `--cache-dir`; None: the usual one. FileNotFoundError if the build has no labels there.
+    """
+    from benchwright.api import load_labels as found
+
+    return found(build, cache_dir=cache_dir)

@@ -260,6 +260,14 @@ def load(run: Text, *, base: Text | None = None, store: str | None = None) -> Sh
         return _shown(results.run(os.fspath(run)))
 
 
+def load_labels(build: str, *, cache_dir: Text | None = None) -> dict[str, list[str]]:
+    """See `benchwright.load_labels`."""
+    from benchmodels.build.labels import kept_labels
+    from benchwright.runs.base_folder import BaseFolder
+
+    return kept_labels(str(BaseFolder.choose(cache_dir, os.environ).path), build)
+
+
 def compare(control: Run | Text, *treatments: Run | Text, **options: Unpack[CompareOptions]) -> ComparedRuns:
     """See `benchwright.compare`."""
     between = options.get("between")

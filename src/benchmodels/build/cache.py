@@ -174,10 +174,13 @@ class BuildCache:
         make: Make,
         *,
         parts: Optional[Mapping[str, Any]] = None,
+        about: Optional[Mapping[str, Any]] = None,
         rebuild: str = IF_NEEDED,
         patience_s: Optional[float] = None,
     ) -> CachedBuild:
         """The entry, made by `make` if there is none. `make` writes into the given folder and returns its steps.
+
+        `about`: what people want to know of it, such as its name; not part of its key.
 
         An exception of `make` is passed on and leaves nothing behind; CacheFailure if there is no entry and building is
         forbidden, if the disk is full, or if another process has been building it for longer than `patience_s`.
@@ -198,7 +201,7 @@ class BuildCache:
                 if found is not None:
                     return found
                 lock.release()
-                made = self._made(key, make, parts or {}, rebuild, give_up) or made
+                made = self._made(key, make, {**(about or {}), "parts": dict(parts or {})}, rebuild, give_up) or made
 
     def _verified(self, key: str, made: Optional[str], lock: _Lock) -> Optional[CachedBuild]:
         """The entry, if there is a valid one."""
@@ -215,7 +218,7 @@ class BuildCache:
         return CachedBuild(folder, manifest, manifest["mark"] != made, time.perf_counter() - began, lock)
 
     def _made(
-        self, key: str, make: Make, parts: Mapping[str, Any], rebuild: str, give_up: Optional[float]
+        self, key: str, make: Make, about: Mapping[str, Any], rebuild: str, give_up: Optional[float]
     ) -> Optional[str]:
         """Builds the entry, unless another process did meanwhile; returns the build's mark."""
         lock = self._lock(key, fcntl.LOCK_EX, give_up)
@@ -225,7 +228,7 @@ class BuildCache:
                 return None
             if rebuild == NEVER:
                 raise CacheFailure("not_found", "no cached build, and --rebuild never forbids building one")
-            return self._build(key, make, parts)
+            return self._build(key, make, about)
         finally:
             lock.release()
 
@@ -255,18 +258,18 @@ class BuildCache:
                 return target
         raise CacheFailure("error", f"{self._folder} holds a thousand damaged builds of {key}; remove them")
 
-    def _build(self, key: str, make: Make, parts: Mapping[str, Any]) -> str:
+    def _build(self, key: str, make: Make, about: Mapping[str, Any]) -> str:
         mark = uuid.uuid4().hex
         aside = self._folder / f"{key}.making-{mark}"
         aside.mkdir()
         try:
             steps = make(aside)
-            manifest = {
+            manifest: Details = {
+                **about,
                 "format": FORMAT,
                 "key": key,
                 "mark": mark,
                 "made_at": time.time(),
-                "parts": dict(parts),
                 "steps": [dict(step) for step in steps or ()],
                 "files": described(aside),
             }

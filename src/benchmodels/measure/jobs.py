@@ -20,6 +20,7 @@ from benchmodels.build.building import (
     read_reference,
 )
 from benchmodels.build.cache import BuildCache, CachedBuild
+from benchmodels.build.labels import keep_labels
 from benchmodels.build.process import build_in_child
 from benchmodels.build.references import kept_reference
 from benchmodels.check.reference import Reference, reference_of
@@ -45,6 +46,7 @@ class MeasureJob:
         self._options = options
         self._reports = reports
         self._endless = config is not None and config.stop is not None
+        self._keep_labels()
 
     def measure_exported(self) -> None:
         """A module from a file of torch.export."""
@@ -110,7 +112,8 @@ class MeasureJob:
             return read_facts(str(place)).steps
 
         with self._reports.at("load"):
-            entry = cache.entry(cache.key(parts), make, parts=parts, rebuild=self._settings.rebuild)
+            about = {"name": self._settings.build_name, "labels": dict(self._settings.labels)}
+            entry = cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=self._settings.rebuild)
         self._tell_build(entry)
         return entry
 
@@ -155,6 +158,15 @@ class MeasureJob:
             "file": digest_of(_all_files(path)),
             "shapes": {name: list(shape) for name, shape in settings.shapes.items()},
         }
+
+    def _keep_labels(self) -> None:
+        settings = self._settings
+        if not settings.build_name or not settings.builds:
+            return
+        try:
+            keep_labels(settings.builds, settings.build_name, settings.labels)
+        except OSError as error:
+            self._reports.message(f"the labels of {settings.build_name} could not be kept: {error}")
 
     def _compare_weights(self, weights: Optional[str]) -> None:
         seen = self._settings.weights_digest

@@ -6,7 +6,8 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
@@ -22,12 +23,12 @@ from benchwright.core.errors import InvalidInput
 from benchwright.environments.locking import locked
 
 _ABANDONED_S = 24 * 3600.0
-ARTIFACT, UNPACKED, PARTIAL, BUILD, LEFTOVER = "artifact", "unpacked", "partial", "build", "leftover"
+ARTIFACT, UNPACKED, PARTIAL, LEFTOVER = "artifact", "unpacked", "partial", "leftover"
 
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing in a cache. `kind`: artifact, unpacked (an archive), partial (a download), build (of a model),
-    revision (a build of one) or leftover (of a crash)."""
+    """One thing in a cache. `kind`: artifact, unpacked (an archive), partial (a download), build (of a model), labels (of a model
+    that has no build), revision (a build of one) or leftover (of a crash)."""
 
     kind: str
     id: str
@@ -36,6 +37,10 @@ class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     last_used: float  # seconds since 1970
     location: str = ""  # where it came from, without secrets
+    made: float | None = None  # seconds since 1970, where that is known
+    runtime: str = ""  # of a build
+    precision: str = ""
+    labels: dict[str, str] = {}  # of the model; several values are joined by commas
 
 
 class Inventory(Protocol):
@@ -105,7 +110,7 @@ class ArtifactInventory:
         for sha256 in self._archives.names():
             if (record := self._archives.record(sha256)) is not None:
                 path = self._archives.folder / sha256
-                used = _modified(path)
+                used = modified(path)
                 found.append(
                     CacheEntry(
                         kind=UNPACKED,
@@ -129,7 +134,7 @@ class ArtifactInventory:
     def _leftovers(self) -> list[CacheEntry]:
         asides = [*self._objects.without_record(), *(p for p in (self.folder / "parts").glob("*") if p.is_dir())]
         asides += [*(self.folder / "unpacked").glob(".*"), *(self.folder / "sets").glob(".*")]
-        return [entry_of(LEFTOVER, path.name, path.name, path) for path in sorted(asides) if _is_old(path)]
+        return [entry_of(LEFTOVER, path.name, path.name, path) for path in sorted(asides) if is_old(path)]
 
     def _remove_partial(self, entry: CacheEntry) -> bool:
         lock = self.folder / "locks" / f"{entry.id}.lock"
@@ -143,85 +148,51 @@ class ArtifactInventory:
         return True
 
 
-class BuildInventory:
-    """Of the cached builds of models (benchmodels.build.cache)."""
+class CacheFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries are meant; every condition that is given must hold. `names`: names, globs, or beginnings of ids."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    names: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    runtimes: tuple[str, ...] = ()
+    unused_s: float | None = None  # not used for so long
 
-    def entries(self) -> list[CacheEntry]:
-        found = []
-        for path in sorted(p for p in self.folder.glob("*") if p.is_dir() and not p.is_symlink()):
-            key, _, rest = path.name.partition(".")
-            if rest:  # .discovery-…, <key>.making-…, <key>.corrupt-…
-                found += [entry_of(LEFTOVER, path.name, path.name, path)] if _is_old(path) else []
-            else:
-                used = max(_modified(path), _modified(self.folder / f"{key}.lock"))
-                found.append(msgspec.structs.replace(entry_of(BUILD, key, _build_name(path), path), last_used=used))
-        return found
-
-    def verify(self, entry: CacheEntry, told: Told) -> str | None:
-        from benchmodels.build.cache import MANIFEST, Corrupt, read_manifest, verify
-
-        path = Path(entry.path)
-        if entry.kind != BUILD or not (path / MANIFEST).exists():
-            return None  # a cache of torch.compile, which checks it itself
-        try:
-            verify(path, read_manifest(path, entry.id))
-        except (Corrupt, OSError) as error:
-            return f"{entry.path}: {error}; it is built again when it is next used"
-        return None
-
-    def remove(self, entry: CacheEntry) -> bool:
-        lock = self.folder / f"{entry.id.partition('.')[0]}.lock"
-        try:
-            with locked(str(lock), stopped=lambda: True) if lock.exists() else nullcontext():
-                shutil.rmtree(entry.path)
-        except InterruptedError:
-            return False
-        return True
+    def __call__(self, entry: CacheEntry) -> bool:
+        labelled = all(value in entry.labels.get(key, "").split(",") for key, value in self.labels)
+        used_long_ago = self.unused_s is None or time.time() - entry.last_used > self.unused_s
+        named = not self.names or any(is_called(entry, name) for name in self.names)
+        return named and labelled and used_long_ago and (not self.runtimes or entry.runtime in self.runtimes)
 
 
-def chosen(
-    entries: Sequence[CacheEntry], names: Sequence[str], *, keep_s: float | None, max_bytes: int | None
-) -> list[CacheEntry]:
-    """The entries to remove: those with one of these names or ids, those not used for `keep_s` seconds, and the ones used
-    longest ago until the rest fits into `max_bytes`. InvalidInput for a name that nothing has."""
-    picked: dict[str, CacheEntry] = {}
+def is_called(entry: CacheEntry, word: str) -> bool:
+    return fnmatchcase(entry.name, word) or entry.name == word or (len(word) >= 6 and entry.id.startswith(word))
+
+
+def refuse_unknown(entries: Sequence[CacheEntry], names: Sequence[str]) -> None:
+    """InvalidInput for a name that nothing has."""
     for name in names:
-        meant = [e for e in entries if e.name == name or (len(name) >= 6 and e.id.startswith(name))]
-        if not meant:
+        if not any(is_called(entry, name) for entry in entries):
             raise InvalidInput(f"nothing in the cache is called '{name}'", remedy="see benchwright cache list")
-        picked |= {entry.path: entry for entry in meant}
-    oldest_first = sorted(entries, key=lambda entry: entry.last_used)
-    if keep_s is not None:
-        picked |= {entry.path: entry for entry in oldest_first if time.time() - entry.last_used > keep_s}
-    if max_bytes is not None:
-        total = sum(entry.size_bytes for entry in entries if entry.path not in picked)
-        for entry in oldest_first:
-            if total > max_bytes and entry.path not in picked:
-                picked[entry.path] = entry
-                total -= entry.size_bytes
-    return [entry for entry in oldest_first if entry.path in picked]
+
+
+def too_many(entries: Sequence[CacheEntry], max_bytes: int) -> list[CacheEntry]:
+    """Those used longest ago, until the rest fits into `max_bytes`."""
+    picked, total = [], sum(entry.size_bytes for entry in entries)
+    for entry in oldest_first(entries):
+        if total <= max_bytes:
+            break
+        picked.append(entry)
+        total -= entry.size_bytes
+    return picked
+
+
+def oldest_first(entries: Sequence[CacheEntry]) -> list[CacheEntry]:
+    return sorted(entries, key=lambda entry: entry.last_used)
 
 
 def entry_of(kind: str, id: str, name: str, path: Path, location: str = "") -> CacheEntry:
     """With its size and time of change as they are."""
-    size, used = _size_of(path), _modified(path)
+    size, used = _size_of(path), modified(path)
     return CacheEntry(kind=kind, id=id, name=name, path=str(path), size_bytes=size, last_used=used, location=location)
-
-
-def _build_name(path: Path) -> str:
-    """`mlp, onnxruntime fp32`, as far as its manifest tells."""
-    from benchmodels.build.cache import Corrupt, read_manifest
-
-    try:
-        parts = read_manifest(path, path.name)["parts"]
-    except (Corrupt, OSError):
-        return path.name
-    subject = parts.get("path") or parts.get("script") or ""
-    words = (os.path.basename(str(subject)), str(parts.get("runtime", "")), str(parts.get("precision", "")))
-    return " ".join(word for word in words if word) or path.name
 
 
 def _size_of(path: Path) -> int:
@@ -230,7 +201,8 @@ def _size_of(path: Path) -> int:
     return sum(_status(Path(place) / name)[0] for place, _, names in os.walk(path) for name in names)
 
 
-def _modified(path: Path) -> float:
+def modified(path: Path) -> float:
+    """When, in seconds since 1970; 0 if it has gone."""
     return _status(path)[1]
 
 
@@ -242,6 +214,6 @@ def _status(path: Path) -> tuple[int, float]:
     return 0, 0.0
 
 
-def _is_old(path: Path) -> bool:
+def is_old(path: Path) -> bool:
     """Whether nobody can be writing it any more."""
-    return time.time() - _modified(path) > _ABANDONED_S
+    return time.time() - modified(path) > _ABANDONED_S

@@ -1,59 +1,87 @@
-"""`benchwright cache`: list, verify, clean."""
+"""`benchwright cache`: list, verify, clean; of builds also stats, delete and location."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from benchwright.cli.models.cached_builds import (
+    day,
+    delete,
+    dry_run_option,
+    json_option,
+    label_option,
+    label_pairs,
+    location,
+    removed,
+    runtime_option,
+    stats,
+    yes_option,
+)
 from benchwright.cli.options import options
 from benchwright.cli.results.runs import ListByDefault
-from benchwright.cli.terminal import ask, terminal_width
+from benchwright.cli.terminal import terminal_width
 from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from benchwright.artifacts.inventory import CacheEntry, Inventory
+    from benchwright.artifacts.inventory import CacheEntry, CacheFilter, Inventory
 
 _folder_option = click.option(
     "--model-cache", metavar="DIR", help="Another cache than the artifacts and builds of the base folder."
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 
 @click.group(cls=ListByDefault, epilog="Example: benchwright cache clean --keep 30d --max-size 20GB")
 def command() -> None:
-    """List (the default), verify and clean cached artifacts and builds.
+    """List (the default), verify, clean and delete cached artifacts and builds.
 
     Artifacts are the files specifications name; builds are what runtimes made of models; revisions are the commits and package
     versions that were built to be compared. All come back when they are needed.
     """
 
 
-@command.command("list", epilog="Example: benchwright cache list --json")
-@_json_option
+for _of_builds in (stats, delete, location):
+    command.add_command(_of_builds)
+
+
+@command.command("list", epilog="Example: benchwright cache list --label author=google --runtime onnxruntime")
+@click.argument("names", nargs=-1)
+@label_option
+@runtime_option
+@click.option("--unused", metavar="TIME", help="Only what was not used for this long, such as 30d.")
+@json_option
 @_folder_option
 @options("base")
-def list_(as_json: bool, model_cache: str | None, base: str | None) -> None:
-    """List what the caches hold, the largest first."""
+def list_(
+    names: tuple[str, ...],
+    labels: tuple[str, ...],
+    runtimes: tuple[str, ...],
+    unused: str | None,
+    as_json: bool,
+    model_cache: str | None,
+    base: str | None,
+) -> None:
+    """List what the caches hold, or what of it has these NAMES (globs work), the largest first."""
     with Working("listing the caches", quiet=as_json):
-        found = [entry for inventory in _inventories(base, model_cache) for entry in inventory.entries()]
+        wanted = _filter(labels, runtimes, names=names, unused=unused)
+        every = [entry for inventory in _inventories(base, model_cache) for entry in inventory.entries()]
+    found = [entry for entry in every if wanted(entry)]
     found.sort(key=lambda entry: (-entry.size_bytes, entry.name))
     if as_json:
         click.echo(json.dumps([msgspec.to_builtins(entry) for entry in found], indent=1))
         return
-    click.echo(_table(found))
+    click.echo(_table(found) if found or not every else "nothing in the caches matches")
 
 
 @command.command(epilog="Example: benchwright cache verify")
-@_json_option
+@json_option
 @_folder_option
 @options("base")
 def verify(as_json: bool, model_cache: str | None, base: str | None) -> int:
@@ -88,8 +116,10 @@ def verify(as_json: bool, model_cache: str | None, base: str | None) -> int:
 @click.option("--keep", metavar="TIME", help="Remove what was not used for this long, such as 30d.")
 @click.option("--max-size", metavar="SIZE", help="Remove what was used longest ago until the rest fits, such as 20GB.")
 @click.option("--all", "everything", is_flag=True, help="Remove everything.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@label_option
+@runtime_option
+@dry_run_option
+@yes_option
 @_folder_option
 @options("base")
 def clean(
@@ -97,49 +127,58 @@ def clean(
     keep: str | None,
     max_size: str | None,
     everything: bool,
+    labels: tuple[str, ...],
+    runtimes: tuple[str, ...],
     dry_run: bool,
     yes: bool,
     model_cache: str | None,
     base: str | None,
 ) -> int:
-    """Remove cached files by NAME or id, by age or by size; whatever a running benchwright uses stays.
+    """Remove cached files by NAME, glob or id, by age or by size; labels stay, and whatever a running benchwright uses.
 
     Exit code: 1 if something in use was kept.
     """
-    from benchwright.artifacts.inventory import chosen
+    from benchwright.artifacts.inventory import CacheFilter, oldest_first, refuse_unknown, too_many
 
-    if not (names or keep or max_size or everything):
+    limited = bool(names or keep or max_size)
+    if not (limited or everything or labels or runtimes):
         remedy = "name what to remove, or give --keep 30d, --max-size 20GB or --all"
         raise InvalidInput("no limit given", where="clean", remedy=remedy)
     with Working("listing the caches"):
         found = [(entry, inventory) for inventory in _inventories(base, model_cache) for entry in inventory.entries()]
-    owners = {entry.path: inventory for entry, inventory in found}
-    meant = chosen(
-        [entry for entry, _ in found],
-        names,
-        keep_s=-math.inf if everything else None if keep is None else parse_duration(keep, where="--keep"),
-        max_bytes=None if max_size is None else parse_size(max_size, where="--max-size"),
+    owners = {entry.path: inventory for entry, inventory in found if entry.kind != "labels"}
+    within = _filter(labels, runtimes)
+    entries = [entry for entry, _ in found if entry.path in owners and within(entry)]
+    refuse_unknown(entries, names)
+    picked = {e.path for e in entries if names and CacheFilter(names=names)(e)}
+    if keep is not None:
+        picked |= {e.path for e in entries if _filter((), (), unused=keep)(e)}
+    if max_size is not None:
+        rest = [entry for entry in entries if entry.path not in picked]
+        picked |= {e.path for e in too_many(rest, parse_size(max_size, where="--max-size"))}
+    if everything or not limited:
+        picked |= {e.path for e in entries}
+    meant = oldest_first([entry for entry in entries if entry.path in picked])
+    return removed(meant, lambda entry: owners[entry.path].remove(entry), dry_run=dry_run, yes=yes)
+
+
+def _filter(
+    labels: tuple[str, ...], runtimes: tuple[str, ...], *, names: tuple[str, ...] = (), unused: str | None = None
+) -> CacheFilter:
+    from benchwright.artifacts.inventory import CacheFilter
+    from benchwright.kinds.runtime_names import runtimes_named
+
+    return CacheFilter(
+        names=names,
+        labels=label_pairs(labels),
+        runtimes=runtimes_named(runtimes, None) if runtimes else (),
+        unused_s=None if unused is None else parse_duration(unused, where="TIME"),
     )
-    if not meant:
-        click.echo("nothing to remove")
-        return 0
-    for entry in meant:
-        click.echo(f"{'would remove' if dry_run else 'to remove'}: {_words(entry)}")
-    if dry_run:
-        return 0
-    if not yes:
-        ask(f"Remove these {len(meant)}, {format_bytes(sum(entry.size_bytes for entry in meant))}?")
-    with Working("removing"):
-        kept = [entry for entry in meant if not owners[entry.path].remove(entry)]
-    for entry in kept:
-        click.echo(f"benchwright: {entry.name} is in use and was kept", err=True)
-    freed = sum(entry.size_bytes for entry in meant if entry not in kept)
-    click.echo(f"removed {len(meant) - len(kept)}, {format_bytes(freed)}")
-    return 1 if kept else 0
 
 
 def _inventories(base: str | None, model_cache: str | None) -> list[Inventory]:
-    from benchwright.artifacts.inventory import ArtifactInventory, BuildInventory
+    from benchwright.artifacts.builds import BuildInventory
+    from benchwright.artifacts.inventory import ArtifactInventory
     from benchwright.regress.building.inventory import RevisionInventory
     from benchwright.runs.base_folder import BaseFolder
 
@@ -161,20 +200,19 @@ def _table(entries: list[CacheEntry]) -> str:
         return "the caches are empty"
     fields: list[Field[CacheEntry]] = [
         Field(Column("name"), lambda entry: word(one_line(entry.name))),
-        Field(Column("kind"), lambda entry: word(entry.kind)),
+        Field(Column("kind", spare=2), lambda entry: word(entry.kind)),
         Field(Column("size", right=True), lambda entry: Cell(format_bytes(entry.size_bytes))),
-        Field(Column("last used", spare=1), lambda entry: Cell(_day(entry.last_used))),
-        Field(Column("id", spare=2), lambda entry: Cell(one_line(entry.id[:12]))),
-        Field(Column("from", spare=3), lambda entry: Cell(one_line(entry.location))),
+        Field(Column("runtime"), lambda entry: word(" ".join(filter(None, (entry.runtime, entry.precision))))),
+        Field(Column("made", spare=6), lambda entry: Cell("" if entry.made is None else day(entry.made))),
+        Field(Column("last used", spare=1), lambda entry: Cell(day(entry.last_used))),
+        Field(Column("labels", spare=3), lambda entry: Cell(one_line(_labels(entry)))),
+        Field(Column("id", spare=4), lambda entry: Cell(one_line(entry.id[:12]))),
+        Field(Column("from", spare=5), lambda entry: Cell(one_line(entry.location))),
     ]
     table, width = table_of(fields, entries), terminal_width()
     total = f"{counted(len(entries), 'entry', 'entries')}, {format_bytes(sum(entry.size_bytes for entry in entries))}"
     return "\n".join([*table_lines(table, width), *left_out_words([table], width, "--json"), f" {total}"])
 
 
-def _words(entry: CacheEntry) -> str:
-    return f"{entry.name} ({entry.kind}, {format_bytes(entry.size_bytes)}, last used {_day(entry.last_used)})"
-
-
-def _day(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+def _labels(entry: CacheEntry) -> str:
+    return " ".join(f"{key}={value}" for key, value in entry.labels.items())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
+from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.process_slots import ProcessSlot
 
@@ -46,7 +49,7 @@ class ModelPlanner(PlainPlanner):
         env: dict[str, str | None] = {**thread_settings(threads)}
         if work.builds:
             env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # its cache is kept with the other builds
-        probe = _measuring_settings(work, threads, context.settings.seed)
+        probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
         return JobCommand((work.python, *_MODULE, *words), work.cwd, env | benchmark.env, probe=probe)
 
 
@@ -74,13 +77,15 @@ def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> 
     }
 
 
-def _measuring_settings(model: Model, threads: int, seed: int) -> dict[str, object]:
+def _measuring_settings(model: Model, labels: Mapping[str, str], threads: int, seed: int) -> dict[str, object]:
     """The configuration of benchmodels in a process that measures one model."""
     same = {name: getattr(model, name) for name in _SAME}
     return {
         "models": {
             **same,
             "mode": "measure",
+            "build_name": build_name(model, labels),
+            "labels": all_labels(model, labels),
             "weights_digest": model.weights,
             "content_digest": model.content,
             "varying": [[list(each) for each in dimensions] for dimensions in model.varying],

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List
+from typing import Dict, List, Mapping, Sequence
 
-PREFIX = "# labels:"
+from benchmodels.build.labels import PREFIX, keep_labels, kept_labels, to_dict
 
-
-def to_dict(label_list: List[str]) -> Dict[str, List[str]]:
-    """`["author::google", "group::a,b"]` as `{"author": ["google"], "group": ["a", "b"]}`; ValueError names a malformed one."""
-    labels: Dict[str, List[str]] = {}
-    for item in label_list:
-        key, separator, values = item.partition("::")
-        if not separator or not key:
-            raise ValueError(f"label {item!r} must have the form key::value1,value2")
-        labels[key] = values.split(",")
-    return labels
+__all__ = ["load_from_cache", "load_from_file", "save_to_cache", "to_dict"]
 
 
 def load_from_file(file_path: str) -> Dict[str, List[str]]:
@@ -28,6 +19,10 @@ def load_from_file(file_path: str) -> Dict[str, List[str]]:
 
 def load_from_cache(cache_dir: str, build_name: str) -> Dict[str, List[str]]:
     """The labels kept with a build, in `labels/<build_name>.txt` of the cache folder."""
-    with open(os.path.join(cache_dir, "labels", f"{build_name}.txt"), encoding="utf-8") as file:
-        first = file.readline()
-    return to_dict(first[len(PREFIX) :].split() if first.startswith(PREFIX) else first.split())
+    return kept_labels(os.path.expanduser(cache_dir), build_name)
+
+
+def save_to_cache(cache_dir: str, build_name: str, label_dict: Mapping[str, Sequence[str]]) -> None:
+    """Keeps labels with a build."""
+    builds = os.path.join(os.path.expanduser(cache_dir), "builds")
+    keep_labels(builds, build_name, {key: ",".join(values) for key, values in label_dict.items()})

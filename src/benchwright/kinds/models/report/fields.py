@@ -18,6 +18,7 @@ from benchwright.core.results.efficiency import BYTES
 from benchwright.core.results.summary import Percentile, Summary
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
+from benchwright.kinds.models.build_names import CORPUS, build_name, corpus_of
 from benchwright.kinds.models.report.facts import checked, fact, step_outcome, steps_done
 from benchwright.kinds.models.report.rows import ModelRow
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of
@@ -38,7 +39,7 @@ items_from status reason detail launches latency_ms latency_low_ms latency_high_
 p99_bound_ms samples items_per_s calls_per_s streams streams_items_per_s streams_calls_per_s vs_eager
 vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
 first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak why_no_share
-bytes_per_s notes
+bytes_per_s notes corpus build
 """.split()
 )
 Cells = dict[str, object]
@@ -211,7 +212,9 @@ def _script_cells(result: Result, run: Run) -> Cells:
     words = benchmark.workload.words[1:]
     path = next((word for word in words if word.endswith(".py")), benchmark.source)
     cells = _of_script(path, benchmark.labels) | _ending(result) | _added(benchmark)
-    cells |= {"run": run.id, "benchmark": benchmark.name, "script": path, "notes": notes_text(run, result)}
+    corpus = benchmark.labels.get(CORPUS) or os.path.basename(os.path.dirname(path))
+    cells |= {"run": run.id, "benchmark": benchmark.name, "script": path, "corpus": corpus or None}
+    cells["notes"] = notes_text(run, result)
     if result.status is Status.OK:
         cells["detail"] = "no model was found in it"
     return {name: "" if value is None else value for name, value in cells.items()}
@@ -298,6 +301,8 @@ def _about(row: ModelRow, run: Run) -> Cells:
         "run": run.id,
         "benchmark": result.benchmark.name,
         "script": model.script or model.file,
+        "corpus": corpus_of(model, result.benchmark.labels) or None,
+        "build": build_name(model, result.benchmark.labels),
         "place": model.place,
         "runtime": model.runtime if tried else None,
         "runtime_version": runtime.get("version"),

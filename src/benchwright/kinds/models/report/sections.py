@@ -10,6 +10,7 @@ import msgspec
 from benchwright.core.note import Note
 from benchwright.core.results.launches import worst_evidence
 from benchwright.core.status import Status
+from benchwright.kinds.models.build_names import build_name, corpus_of
 from benchwright.kinds.models.report.details import model_details
 from benchwright.kinds.models.report.facts import (
     NOTHING_CLAIMED,
@@ -76,7 +77,9 @@ def _body(row: ModelRow) -> Mapping[str, object]:
     """The model, and what it was measured on."""
     body = msgspec.to_builtins(row.model) | {"items": row.items, "items_from": row.items_from}
     against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt)}
-    return {"model": {name: body.get(name) for name in _OF_MODEL} | against}
+    labels = row.result.benchmark.labels
+    known = {"build": build_name(row.model, labels), "corpus": corpus_of(row.model, labels) or None}
+    return {"model": {name: body.get(name) for name in _OF_MODEL} | known | against}
 
 
 def _notes(group: ModelGroup, made: ModelTable, report: Report) -> list[Note]:

@@ -1,0 +1,259 @@
+"""`benchwright cache stats`, `delete` and `location`: the builds of models, by their names."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from benchwright.cli.options import options
+from benchwright.cli.terminal import ask, terminal_width
+from benchwright.cli.working import Working
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.numbers.quantities import format_bytes, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchwright.app.results.of_build import BuildResult
+    from benchwright.artifacts.builds import BuildInventory
+    from benchwright.artifacts.inventory import CacheEntry
+    from benchwright.report.document import ReportTable
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+label_option = click.option(
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only models with this label. Repeatable."
+)
+runtime_option = click.option(
+    "--runtime", "runtimes", multiple=True, metavar="NAME", help="Only builds for this runtime. Repeatable."
+)
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+
+
+def label_pairs(labels: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """InvalidInput for one without a value."""
+    for label in labels:
+        if not all(label.partition("=")[::2]):
+            raise InvalidInput(f"'{label}' is not a label", where="--label", remedy="write KEY=VALUE")
+    return tuple((label.partition("=")[0], label.partition("=")[2]) for label in labels)
+
+
+@click.command(epilog="Example: benchwright cache stats bert_google_8c1f02aa")
+@click.argument("name", required=False)
+@json_option
+@options("base")
+def stats(name: str | None, as_json: bool, base: str | None) -> None:
+    """Show what is known of the build NAME: labels, steps, files, results. Without a name: how much each runtime takes."""
+    inventory = _builds(base)
+    with Working("reading the builds", quiet=as_json):
+        entries = [entry for entry in inventory.entries() if entry.kind in ("build", "labels")]
+        if name is None:
+            text = _totals(entries, as_json=as_json)
+        else:
+            text = _one(inventory, _called(entries, name), as_json=as_json, base=base)
+    click.echo(text)
+
+
+@click.command(epilog="Example: benchwright cache delete 'bert_*' --runtime onnxruntime --yes")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every build.")
+@label_option
+@runtime_option
+@dry_run_option
+@yes_option
+@options("base")
+def delete(
+    names: tuple[str, ...],
+    everything: bool,
+    labels: tuple[str, ...],
+    runtimes: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    base: str | None,
+) -> int:
+    """Delete builds of models by NAME or glob, with their labels. Their results stay: see benchwright runs delete.
+
+    Exit code: 1 if something in use was kept.
+    """
+    from benchwright.artifacts.inventory import CacheFilter, refuse_unknown
+    from benchwright.kinds.runtime_names import runtimes_named
+
+    if not (names or everything or labels or runtimes):
+        raise InvalidInput(
+            "nothing was named", where="delete", remedy="name builds, or give --label, --runtime or --all"
+        )
+    inventory = _builds(base)
+    with Working("listing the builds"):
+        entries = [entry for entry in inventory.entries() if entry.kind in ("build", "labels")]
+    refuse_unknown(entries, names)
+    wanted = CacheFilter(names=names, labels=label_pairs(labels), runtimes=runtimes_named(runtimes, None))
+    meant = [entry for entry in entries if wanted(entry)]
+    return removed(meant, inventory.remove, dry_run=dry_run, yes=yes, then=lambda e: inventory.forget_labels(e.name))
+
+
+@click.command(epilog="Example: ls $(benchwright cache location)")
+@options("base")
+def location(base: str | None) -> None:
+    """Print the folder that builds, labels and results are kept in."""
+    click.echo(str(_builds(base).folder.parent))
+
+
+def removed(
+    meant: Sequence[CacheEntry],
+    remove: Callable[[CacheEntry], bool],
+    *,
+    dry_run: bool,
+    yes: bool,
+    then: Callable[[CacheEntry], None] = lambda entry: None,
+) -> int:
+    """Removes them, after a yes; returns the exit code."""
+    if not meant:
+        click.echo("nothing to remove")
+        return 0
+    for entry in meant:
+        click.echo(f"{'would remove' if dry_run else 'to remove'}: {words(entry)}")
+    if dry_run:
+        return 0
+    if not yes:
+        ask(f"Remove these {len(meant)}, {format_bytes(sum(entry.size_bytes for entry in meant))}?")
+    with Working("removing"):
+        kept = [entry for entry in meant if not remove(entry)]
+        for entry in meant:
+            if entry not in kept:
+                then(entry)
+    for entry in kept:
+        click.echo(f"benchwright: {entry.name} is in use and was kept", err=True)
+    freed = sum(entry.size_bytes for entry in meant if entry not in kept)
+    click.echo(f"removed {len(meant) - len(kept)}, {format_bytes(freed)}")
+    return 1 if kept else 0
+
+
+def words(entry: CacheEntry) -> str:
+    what = " ".join(filter(None, (entry.kind, entry.runtime, entry.precision)))
+    return f"{entry.name} ({what}, {format_bytes(entry.size_bytes)}, last used {day(entry.last_used)})"
+
+
+def day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+
+
+def _builds(base: str | None) -> BuildInventory:
+    from benchwright.artifacts.builds import BuildInventory
+    from benchwright.runs.base_folder import BaseFolder
+
+    return BuildInventory(BaseFolder.choose(base, os.environ).builds)
+
+
+def _called(entries: Sequence[CacheEntry], name: str) -> list[CacheEntry]:
+    from benchwright.artifacts.inventory import is_called
+
+    if found := [entry for entry in entries if is_called(entry, name)]:
+        return found
+    near = did_you_mean(name, [entry.name for entry in entries])
+    raise InvalidInput(f"no build is called '{name}'", remedy=near or "see benchwright cache list")
+
+
+def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: bool, base: str | None) -> str:
+    from benchwright.app.results.of_build import results_of_build
+    from benchwright.runs.base_folder import BaseFolder
+
+    folder = BaseFolder.choose(base, os.environ)
+    names = dict.fromkeys(entry.name for entry in entries)
+    if as_json:
+        bodies = []
+        for name in names:
+            same = [entry for entry in entries if entry.name == name]
+            builds = [msgspec.to_builtins(entry) | inventory.manifest(entry) for entry in same if entry.kind == "build"]
+            results = msgspec.to_builtins(results_of_build(folder, name))
+            bodies.append({"name": name, "labels": _labels(same), "builds": builds, "results": results})
+        return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1)
+    lines: list[str] = []
+    for name in names:
+        same = [entry for entry in entries if entry.name == name]
+        lines += [f" {name}", *(f"   {key}: {value}" for key, value in _labels(same).items())]
+        for entry in same:
+            lines += (
+                _build_lines(entry, inventory.manifest(entry)) if entry.kind == "build" else ["   no build is kept"]
+            )
+        lines += _result_lines(results_of_build(folder, name))
+    return "\n".join(lines)
+
+
+def _labels(entries: Sequence[CacheEntry]) -> dict[str, str]:
+    return {key: value for entry in entries for key, value in entry.labels.items()}
+
+
+def _build_lines(entry: CacheEntry, told: dict[str, object]) -> list[str]:
+    made = f", made {day(entry.made)}" if entry.made is not None else ""
+    what = " in ".join(filter(None, (entry.runtime, entry.precision))) or "build"
+    lines = [f"   {what}: {format_bytes(entry.size_bytes)}{made}, last used {day(entry.last_used)}"]
+    steps, parts, files = told.get("steps"), told.get("parts"), told.get("files")
+    if isinstance(steps, list) and steps:
+        lines.append("     " + ", ".join(f"{step['step']} {format_duration(step['seconds'])}" for step in steps))
+    versions = parts.get("versions") if isinstance(parts, dict) else None
+    if isinstance(versions, dict):
+        lines.append("     with " + ", ".join(f"{package} {version}" for package, version in versions.items()))
+    count = f"{len(files)} files in " if isinstance(files, dict) else ""
+    return [*lines, f"     {count}{entry.path}"]
+
+
+def _result_lines(results: Sequence[BuildResult]) -> list[str]:
+    from benchwright.report.text.layout import table_lines
+
+    if not results:
+        return ["   no results"]
+    return [f"  {line}" for line in table_lines(_result_table(results), terminal_width() - 2)]
+
+
+def _result_table(results: Sequence[BuildResult]) -> ReportTable:
+    from benchwright.report.document import Cell, Column, Field, table_of, word
+    from benchwright.report.text.numbers import format_value
+
+    fields: list[Field[BuildResult]] = [
+        Field(Column("runtime"), lambda r: word(r.runtime)),
+        Field(Column("precision", setting=True), lambda r: word(r.precision)),
+        Field(Column("status"), lambda r: word(r.status)),
+        Field(
+            Column("latency", right=True),
+            lambda r: Cell("" if r.latency_s is None else format_value(r.latency_s, "s")),
+        ),
+        Field(Column("vs eager", right=True), lambda r: Cell("" if r.vs_eager is None else f"{r.vs_eager:.2f}")),
+        Field(Column("run", spare=1), lambda r: word(r.run)),
+    ]
+    return table_of(fields, results)
+
+
+def _totals(entries: Sequence[CacheEntry], *, as_json: bool) -> str:
+    from benchwright.report.document import Cell, Column, Field, table_of, word
+    from benchwright.report.text.layout import table_lines
+
+    groups: dict[str, list[CacheEntry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.runtime or ("other" if entry.kind == "build" else "without a build"), []).append(entry)
+    bodies: list[dict[str, object]] = [
+        {
+            "runtime": runtime,
+            "builds": len(same),
+            "models": len({entry.name for entry in same}),
+            "size_bytes": sum(entry.size_bytes for entry in same),
+            "last_used": max(entry.last_used for entry in same),
+        }
+        for runtime, same in sorted(groups.items(), key=lambda each: -sum(e.size_bytes for e in each[1]))
+    ]
+    if as_json:
+        return json.dumps(bodies, indent=1)
+    if not bodies:
+        return "there are no builds"
+    fields: list[Field[dict[str, object]]] = [
+        Field(Column("runtime"), lambda body: word(str(body["runtime"]))),
+        Field(Column("models", right=True), lambda body: word(f"{body['models']:,}")),
+        Field(Column("builds", right=True), lambda body: word(f"{body['builds']:,}")),
+        Field(Column("size", right=True), lambda body: Cell(format_bytes(float(str(body["size_bytes"]))))),
+        Field(Column("last used"), lambda body: Cell(day(float(str(body["last_used"]))))),
+    ]
+    return "\n".join(table_lines(table_of(fields, bodies), terminal_width()))

@@ -1,0 +1,45 @@
+"""What people call the build of a model, and the labels that are kept with it."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Mapping
+
+from benchwright.core.model import Model
+
+CORPUS, AUTHOR = "corpus", "author"
+_SHOWN_DIGITS = 8  # of an identity
+
+
+def build_name(model: Model, labels: Mapping[str, str]) -> str:
+    """`<script>_<author>_<hash>`, as MLAgility has it; without an author, `<script>_<hash>`. Safe as the name of a file."""
+    words = (stem_of(model), labels.get(AUTHOR, "").partition(",")[0], model.identity[:_SHOWN_DIGITS])
+    return "_".join(re.sub(r"[^\w.+-]", "-", word) for word in words if word)
+
+
+def all_labels(model: Model, labels: Mapping[str, str]) -> dict[str, str]:
+    """Its labels, with the corpus it belongs to."""
+    corpus = corpus_of(model, labels)
+    return {**labels, **({CORPUS: corpus} if corpus else {})}
+
+
+def corpus_of(model: Model, labels: Mapping[str, str]) -> str:
+    """As its labels say; else the zoo, or the name of the folder that its script or file is in."""
+    if labels.get(CORPUS):
+        return labels[CORPUS]
+    if zoo := zoo_name(model):
+        return zoo.partition(":")[0]
+    return os.path.basename(os.path.dirname(model.script or model.file or ""))
+
+
+def stem_of(model: Model) -> str:
+    """`bert` of `/models/bert.py`; `transformers-bert` of a zoo."""
+    if zoo := zoo_name(model):
+        return zoo.replace(":", "-")
+    return os.path.splitext(os.path.basename(model.script or model.file or ""))[0]
+
+
+def zoo_name(model: Model) -> str | None:
+    """`transformers:bert`, of a model that a zoo builds."""
+    return getattr(model, "zoo", None)
