@@ -295,7 +295,7 @@ def _results() -> Iterable[Option]:
     yield _option(KEEP, "--discard-logs", "flag",
         help="Delete a program's log if it succeeded.")
     yield _option(KEEP, "--base", metavar="DIR", aliases=("--cache-dir", "-d"), common=True, of_target=False,
-        help="Folder for benchwright's files: runs, builds and labels. Also --cache-dir.  [default: $BENCHWRIGHT_BASE, else your data folder]")
+        help="Folder for benchwright's files, also --cache-dir. It has runs, builds and labels.  [default: $BENCHWRIGHT_BASE, else your data folder]")
     yield _option(KEEP, "--resume", "optional", "[=RUN]", default="newest", common=True, of_target=False,
         help="Finish an interrupted run. Finished work is skipped.  [default: the newest run of the same target]")
     yield _option(KEEP, "--anyway", "flag", of_target=False,
