@@ -1,36 +1,29 @@
 """Time on an accelerator: an event after each step, and one synchronisation for a window of steps.
 
 Launches are asynchronous, so the host's clock shows when work was submitted, not when it was done. All calls come from the
-loop's own thread, between two steps. An event takes the host microseconds, so very short steps share one.
+loop's own thread, between two steps. An event takes the host microseconds, so short steps share one, and very short ones
+share the host's stamps as well.
 """
 
 from __future__ import annotations
 
 import sys
 from time import perf_counter_ns
-from typing import Any, Callable, List, Optional, Protocol
+from typing import Any, Callable, List, Optional
 
 WINDOW_NS = 500_000_000
 MAX_EVENTS_PER_WINDOW = 512
-STEPS_PER_EVENT_COST = 200  # events may take this fraction of the time of the steps: 0.5 %
+MAX_STEPS_PER_WINDOW = 1 << 16
+STEPS_PER_EVENT_COST = 400  # events may take this fraction of the time of the steps: 0.25 %
+STAMPED_FROM_NS = (
+    400_000  # the host's stamps, and writing them, take a microsecond or two: less than 0.5 % of such a step
+)
 _TRIAL_EVENTS = 16
 
 
-class DeviceTimer(Protocol):
-    """Times the steps of a window. Any method may raise; the loop then goes on without it."""
-
-    def begin(self, step_ns: float) -> int:
-        """A window of steps begins, each about `step_ns` long (0: unknown). Returns how many share an event."""
-
-    def mark(self) -> None:
-        """That many more steps have been submitted."""
-
-    def finish(self, steps: int) -> List[int]:
-        """Waits for the device; the time of each step on it, in nanoseconds: a mean where several share an event."""
-
-
 class TorchTimer:
-    """For `torch.cuda` (also ROCm) and `torch.xpu`, whose events are alike; on the stream current at each event."""
+    """Times the steps of a window on `torch.cuda` (also ROCm) or `torch.xpu`, whose events are alike, on the stream that is
+    current at each event. Any method may raise; the loop then goes on without it."""
 
     def __init__(self, backend: Any, raw_stream: Optional[Callable[[int], int]] = None) -> None:
         self._backend = backend
@@ -44,6 +37,7 @@ class TorchTimer:
         self._event_ns = 0
 
     def begin(self, step_ns: float) -> int:
+        """A window of steps begins, each about `step_ns` long (0: unknown). Returns how many share an event."""
         self._raw = -1
         self._device = self._backend.current_device() if self._raw_stream is not None else -1
         if step_ns and not self._event_ns:
@@ -56,6 +50,7 @@ class TorchTimer:
         return self._stride
 
     def mark(self) -> None:
+        """That many more steps have been submitted."""
         if self._capturing():
             raise RuntimeError("a graph is being captured across two steps")
         if self._used == len(self._events):
@@ -63,25 +58,29 @@ class TorchTimer:
         self._events[self._used].record(self._current_stream())
         self._used += 1
 
-    def finish(self, steps: int) -> List[int]:
+    def wait(self, steps: int) -> None:
+        """Returns when the device has done all steps of the window."""
         if self._used <= -(-steps // self._stride):  # the last steps have none yet
             self.mark()
+        self._events[self._used - 1].synchronize()
+
+    def read(self) -> List[int]:
+        """After `wait`: the nanoseconds on the device from each event to the next."""
         used = self._events[: self._used]
-        used[-1].synchronize()
-        times: List[int] = []
-        for begin, end in zip(used, used[1:]):
-            share = min(self._stride, steps - len(times)) or 1
-            ns = round(begin.elapsed_time(end) * 1e6)
-            times += [ns // share + (i < ns % share) for i in range(share)]
-        return times
+        return [round(begin.elapsed_time(end) * 1e6) for begin, end in zip(used, used[1:])]
 
     def _cost_of_event(self) -> int:
-        """What `mark` takes, in nanoseconds: the median, since another thread may hold the interpreter for a while."""
+        """What `mark` and `read` take, in nanoseconds: the median, since another thread may hold the interpreter for a while."""
         costs: List[int] = []
         for _ in range(_TRIAL_EVENTS):
             self._used, begin = 0, perf_counter_ns()
             self.mark()
-            costs.append(perf_counter_ns() - begin)
+            self.mark()
+            marked = perf_counter_ns()
+            self._events[1].synchronize()
+            done = perf_counter_ns()
+            self.read()
+            costs.append((marked - begin) // 2 + perf_counter_ns() - done)
         return sorted(costs)[_TRIAL_EVENTS // 2]
 
     def _current_stream(self) -> Any:
@@ -94,7 +93,7 @@ class TorchTimer:
         return self._stream
 
 
-def find_timer() -> Optional[DeviceTimer]:
+def find_timer() -> Optional[TorchTimer]:
     """A timer if this process uses an accelerator by now. Imports and initialises nothing."""
     torch = sys.modules.get("torch")
     for name in ("cuda", "xpu"):
@@ -106,5 +105,10 @@ def find_timer() -> Optional[DeviceTimer]:
     return None
 
 
-def no_device() -> Optional[DeviceTimer]:
+def spread(ns: int, steps: int) -> List[int]:
+    """A time divided among its steps, to the nanosecond."""
+    return [ns // steps + (i < ns % steps) for i in range(steps)]
+
+
+def no_device() -> Optional[TorchTimer]:
     return None

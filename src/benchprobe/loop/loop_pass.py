@@ -7,15 +7,17 @@ two chunks; the next one starts with a new stamp, so that time belongs to no ste
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceABC
-from operator import index
+from itertools import repeat
+from operator import index, length_hint
 from threading import get_ident
 from time import perf_counter_ns
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from benchprobe.loop import batch_size as batch_sizes
+from benchprobe.loop import device
 from benchprobe.loop.break_detection import left_on_purpose
-from benchprobe.loop.device import MAX_EVENTS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
+from benchprobe.loop.device import TorchTimer, no_device
 from benchprobe.loop.measurement import MEASURED, STOPPED, LoopMeasurement
 from benchprobe.loop.probe import Given, Probe
 from benchprobe.stream.columns import complete_steps, step_times
@@ -36,14 +38,19 @@ class StepTimes(SequenceABC):  # type: ignore[type-arg]
     def __init__(self, chunk: Chunk, count: int) -> None:
         self._chunk = chunk
         self._count = count
-        self._times: Optional[List[int]] = chunk.device_ns
+        self._times: Optional[List[int]] = None
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, index: Any) -> Any:
-        if self._times is None:
-            self._times = step_times(self._chunk.entries, self._chunk.ask)
+        chunk = self._chunk
+        if self._times is None and chunk.groups is not None:
+            ends = [chunk.ask, *(end for _, end, _ in chunk.groups)]
+            times = chunk.device_ns or [end - begin for begin, end in zip(ends, ends[1:])]
+            self._times = [each for (steps, _, _), ns in zip(chunk.groups, times) for each in device.spread(ns, steps)]
+        elif self._times is None:
+            self._times = chunk.device_ns or step_times(chunk.entries, chunk.ask)
         return self._times[index]
 
 
@@ -58,16 +65,21 @@ class LoopPass:
         self.append: Callable[[Given], None] = probe.outside.append
         self.budget = FIRST_STEPS
         self.stride = 0  # how many steps share an event of the device; 0: there is no device
+        self.group = 0  # how many steps share two stamps as well; 0: each has its own
         self.due = 0
         self.size_of: Optional[batch_sizes.BatchSize] = None
         self.append_size: Callable[[Optional[int]], None] = lambda size: None
-        self.exhausted = False
+        self.exhausted = self.over = False
         self.broken_off = False  # its last step was left by `break` or `return`
         self.thread = 0
         self._probe = probe
         self._total = _length(iterable)
         self._find_device = probe.find_device
-        self._timer: Optional[DeviceTimer] = None
+        self._timer: Optional[TorchTimer] = None
+        self._may_group = False
+        self._ticks: Iterator[bool] = repeat(True, 0)  # one for each step of the open group that has not begun
+        self._grouped = 0  # steps of the open chunk in groups that have ended
+        self._group_steps = self._group_wait_ns = 0
         self._passed = 0  # steps of this pass
         self._before = 0  # steps of earlier passes in the same measurement
         self._pace = FIRST_STEPS
@@ -81,8 +93,9 @@ class LoopPass:
         self._size_finder = self._choose_finder(batch_size, batch_sizes.of_loader(iterable))
         self._first_size: Optional[int] = None
 
-    def open(self) -> None:
-        """The loop begins, in the context of its body."""
+    def open(self, may_group: bool = False) -> None:
+        """The loop begins, in the context of its body. `may_group`: it can hand out steps in groups."""
+        self._may_group = may_group and self._probe.writer.takes_long_lines
         probe = self._probe
         self.thread = get_ident()
         self._parent = probe.current.get()
@@ -108,12 +121,13 @@ class LoopPass:
 
     def turn_over(self, now: int, count: Optional[int]) -> bool:
         """Closes the chunk of `count` steps (None: to be counted), the last of which ended at `now`, and opens the next.
-        False: the loop must end."""
+        False: the loop is over."""
         try:
             self._close_chunk(now, count)
             if self.measurement is not None and not self.exhausted:
                 self.measurement.keep_to_agreement()
             if self.exhausted or self.stopped:
+                self.over = True
                 return False
             self._open_chunk()
         except Exception as error:  # our fault, which must not become the program's
@@ -138,6 +152,31 @@ class LoopPass:
             except Exception as error:
                 self._lose_device(error)
 
+    def begin_group(self, wait_ns: int) -> Iterator[bool]:
+        """Its first step begins, which waited that long for its data. The others must use up what this returns, one each."""
+        self._group_steps = min(self.group, self.budget - self._grouped)
+        self._group_wait_ns = wait_ns
+        self._ticks = repeat(True, self._group_steps - 1)
+        return self._ticks
+
+    def end_group(self, unfinished: int = 0) -> bool:
+        """All of its steps have ended, or its last has not. False: so has the chunk."""
+        if not unfinished:
+            self.mark_device()
+        now = perf_counter_ns()
+        steps = self._group_steps - length_hint(self._ticks) - unfinished
+        if self.chunk is not None and self.chunk.groups is not None and steps:
+            self.chunk.groups.append((steps, now, self._group_wait_ns))
+        self._grouped += steps
+        self._group_steps = 0
+        return steps == self.group and self._grouped < self.budget and now < self.due
+
+    def _place(self, given: Any) -> None:
+        """Takes what the present step of a group gave."""
+        if self.chunk is not None:
+            step = self._grouped + self._group_steps - 1 - length_hint(self._ticks)
+            self.chunk.entries.append((step, given))
+
     def defer(self, values: Dict[str, Any]) -> None:
         if self.chunk is None:
             self._parent.defer(values)
@@ -147,9 +186,11 @@ class LoopPass:
 
     def interrupted(self, now: int, frame: Optional[FrameType]) -> None:
         """The loop of `frame` was left in the middle of a step, which counts if that was on purpose."""
-        if left_on_purpose(frame):
+        self.broken_off = left_on_purpose(frame)
+        if self.group:
+            self.end_group(unfinished=int(not self.broken_off))
+        elif self.broken_off:
             self.append(now)
-            self.broken_off = True
 
     def close(self) -> None:
         """The loop has ended, in whatever way, or the interpreter does."""
@@ -157,6 +198,8 @@ class LoopPass:
             return
         self._closed = True
         try:
+            if self._group_steps:
+                self.end_group(unfinished=1)
             if self.chunk is not None:
                 self._close_chunk(perf_counter_ns(), None)
         except Exception as error:
@@ -183,12 +226,13 @@ class LoopPass:
 
     def _open_chunk(self) -> None:
         if self._detached:
-            self.budget, self.due, self.size_of = MAX_STEPS, 1 << 63, None
+            self.budget, self.due, self.size_of, self.group = MAX_STEPS, 1 << 63, None, 0
             return
         self._begin_window()
         length_ns, budget = CHUNK_NS, self._pace
         if self._timer is not None:
-            length_ns, budget = WINDOW_NS, min(MAX_EVENTS_PER_WINDOW * self.stride, MAX_STEPS)
+            length_ns = device.WINDOW_NS
+            budget = min(device.MAX_EVENTS_PER_WINDOW * self.stride, device.MAX_STEPS_PER_WINDOW)
         phase, deadline = MEASURED, None
         if self.measurement is not None:
             phase, deadline = self.measurement.phase, self.measurement.deadline_ns()
@@ -201,7 +245,12 @@ class LoopPass:
         self.due = ask + length_ns if deadline is None else min(ask + length_ns, deadline)
         chunk = Chunk(self._number, self._before + self._passed, phase, ask, self._batch_size)
         chunk.hold = self._timer is not None
+        short = 0 < self._probe.step_ns.get(self.name, 0) < device.STAMPED_FROM_NS
+        self.group = self.stride if self._may_group and short and self.size_of is None else 0
+        self._grouped = 0
         self.append = chunk.entries.append
+        if self.group:
+            chunk.groups, self.append = [], self._place
         self.append_size = chunk.sizes.append
         self.chunk = chunk
 
@@ -209,6 +258,8 @@ class LoopPass:
         chunk = self.chunk
         if chunk is None or self._detached:
             return
+        if chunk.groups is not None:
+            count = self._grouped
         count = complete_steps(chunk.entries) if count is None else count
         if self._timer is not None and count:
             now = self._finish_window(chunk, now, count)
@@ -238,14 +289,18 @@ class LoopPass:
     def _finish_window(self, chunk: Chunk, now: int, count: int) -> int:
         assert self._timer is not None
         try:
-            device_ns = self._timer.finish(count)
+            self._timer.wait(count)
+            now = perf_counter_ns()
+            times = self._timer.read()
         except Exception as error:
             self._lose_device(error)
             return now
-        now = perf_counter_ns()
-        if len(device_ns) == count:
-            chunk.device_ns, chunk.window_ns, chunk.device_stride = device_ns, now - chunk.ask, self.stride
-            self._probe.step_ns[self.name] = chunk.window_ns / count
+        shares = [self.stride] * (count // self.stride) + [count % self.stride] * (count % self.stride > 0)
+        if len(times) == len(shares):
+            spread = times if self.group else [each for pair in zip(times, shares) for each in device.spread(*pair)]
+            chunk.device_ns, chunk.window_ns, chunk.device_stride = spread, now - chunk.ask, self.stride
+            if count > 1 or self.name not in self._probe.step_ns:  # one step is mostly waiting for it
+                self._probe.step_ns[self.name] = chunk.window_ns / count
         return now
 
     def _lose_device(self, error: Exception) -> None:

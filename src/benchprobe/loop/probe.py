@@ -10,43 +10,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 from time import perf_counter_ns
-from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 from benchprobe.config import Config
-from benchprobe.loop.device import DeviceTimer, find_timer, no_device
+from benchprobe.loop.device import TorchTimer, find_timer, no_device
 from benchprobe.loop.measurement import STOPPED, LoopMeasurement
 from benchprobe.rendezvous.barrier import meeting_at
 from benchprobe.rendezvous.ranks import RankLease, find_lease
-from benchprobe.stream.events import Chunk, message_event, probe_event
+from benchprobe.stream.events import message_event, probe_event
 from benchprobe.stream.values import settle
 from benchprobe.stream.writer import Writer
 from benchprobe.version import __version__
 
+if TYPE_CHECKING:
+    from benchprobe.loop.loop_pass import LoopPass
+
 Given = Union[float, Dict[str, Any]]  # a lone float is `loss`
 TRAIN = "train"  # the loop that counts where none is named
 DEFERRED_NS = 500_000_000  # values of a device given outside loops are read this much later
-
-
-class RunningLoop(Protocol):
-    """What the probe needs to know about a running loop. Like `Outside`, it takes given values: `append` and `defer`."""
-
-    name: str
-    chunk: Optional[Chunk]
-    measurement: Optional[LoopMeasurement]
-    thread: int
-    append: Callable[[Given], None]
-
-    def defer(self, values: Dict[str, Any]) -> None:
-        """Announces values that a device is still computing; called before `append`."""
-
-    def close(self) -> None:
-        """The loop ends here."""
-
-    def detach(self) -> None:
-        """In a forked child: the loop is recorded by the parent only."""
-
-    def announce(self) -> None:
-        """Emits its `loop` event."""
 
 
 class Outside:
@@ -84,7 +65,7 @@ class Outside:
 class Probe:
     """Created once, when benchprobe is imported in a measured process."""
 
-    def __init__(self, config: Config, find_device: Callable[[], Optional[DeviceTimer]] = find_timer) -> None:
+    def __init__(self, config: Config, find_device: Callable[[], Optional[TorchTimer]] = find_timer) -> None:
         self._config = config
         self.find_device = find_device
         self.step_ns: Dict[str, float] = {}  # the usual length of a step on a device, by loop
@@ -92,7 +73,7 @@ class Probe:
         self.outside = Outside(self)
         self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)
         self.next_number = count(1).__next__
-        self._live: Dict[int, RunningLoop] = {}
+        self._live: Dict[int, LoopPass] = {}
         self._lock = threading.RLock()
         self._measurement: Optional[LoopMeasurement] = None
         self._counting_name: Optional[str] = None
@@ -114,7 +95,7 @@ class Probe:
         finally:
             self.find_device = before
 
-    def enter(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
+    def enter(self, passage: LoopPass) -> Optional[LoopMeasurement]:
         """A loop begins. Returns its measurement if it is the one that counts."""
         with self._lock:
             measurement = self._claim(passage)
@@ -122,7 +103,7 @@ class Probe:
         self.writer.watch(passage)
         return measurement
 
-    def leave(self, passage: RunningLoop) -> None:
+    def leave(self, passage: LoopPass) -> None:
         """The loop has ended and its last chunk was handed over."""
         self._live.pop(id(passage), None)
         self.writer.unwatch(passage)
@@ -144,7 +125,7 @@ class Probe:
     def complain_about_value(self, name: str, text: str) -> None:
         self.complain("give", name, f"'{name}' was not recorded: {text}")
 
-    def _claim(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
+    def _claim(self, passage: LoopPass) -> Optional[LoopMeasurement]:
         """The measurement, if this is the loop that counts; the next epoch continues it."""
         if _only_loads_data():
             return None

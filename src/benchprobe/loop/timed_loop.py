@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain, islice
+from itertools import chain, compress, islice
+from operator import length_hint
 from time import perf_counter_ns
-from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar
+from typing import Any, AsyncIterator, Callable, Generic, Iterable, Iterator, Optional, TypeVar
 
 from benchprobe.loop.loop_pass import BatchSize, LoopPass
 from benchprobe.loop.probe import Probe
@@ -22,53 +23,37 @@ class TimedLoop(Generic[T]):
         self._started: Optional[Iterator[T]] = None
 
     def __iter__(self) -> Iterator[T]:
-        # One function on purpose, with the stamps inline: its cost is paid at every step.
+        return chain.from_iterable(self._parts())
+
+    def _parts(self) -> Iterator[Iterable[T]]:
+        """The steps, a chunk at a time; of steps too short for stamps of their own, a group at a time, which costs next to
+        nothing: no bytecode runs between two of its steps."""
         if self._probe.measured_enough(self._name):
             return
-        clock = perf_counter_ns
         passage = self._passage()
-        passage.open()
+        passage.open(may_group=True)
         try:
-            source = chain(iter(self._iterable), _notice_the_end(passage))
-            while True:
-                append, due = passage.append, passage.due
-                count: Optional[int] = passage.budget  # unless it ends before that
-                now = 0
-                if passage.is_plain:
-                    for batch in islice(source, passage.budget):
-                        append(clock())
-                        yield batch
-                        now = clock()
-                        append(now)
-                        batch = None  # not kept alive while the next one is made
-                        if now >= due:
-                            count = None
-                            break
-                else:
-                    size_of = passage.size_of
-                    append_size = passage.append_size
-                    left = stride = passage.stride
-                    for batch in islice(source, passage.budget):
-                        append(clock())
-                        if size_of is not None:
-                            append_size(size_of(batch))
-                        yield batch
-                        left -= 1
-                        if left == 0:
-                            passage.mark_device()
-                            left = stride
-                        now = clock()
-                        append(now)
-                        batch = None
-                        if now >= due:
-                            count = None
-                            break
-                if passage.exhausted:
-                    count = None
-                if not passage.turn_over(now, count):
-                    return
+            batches = iter(self._iterable)
+            source = chain(batches, _notice_the_end(passage))
+            while not passage.over:
+                if not passage.group:
+                    yield _stamped(passage, source)
+                    continue
+                more = True
+                while more:
+                    asked = perf_counter_ns()
+                    first = list(islice(source, 1))
+                    if not first:
+                        break
+                    ticks = passage.begin_group(perf_counter_ns() - asked)
+                    yield first
+                    first.clear()  # not kept alive while the next one is made
+                    yield compress(islice(batches, length_hint(ticks)), ticks)
+                    more = passage.end_group()
+                passage.turn_over(perf_counter_ns(), None)
         except GeneratorExit:
-            passage.interrupted(perf_counter_ns(), sys._getframe().f_back)
+            if passage.group:
+                passage.interrupted(perf_counter_ns(), sys._getframe().f_back)
             raise
         finally:
             passage.close()
@@ -153,6 +138,47 @@ class AsyncSteps(Generic[T]):
         passage, self._passage = self._passage, None
         if passage is not None:
             passage.close()
+
+
+def _stamped(passage: LoopPass, source: Iterator[T]) -> Iterator[T]:
+    """The steps of a chunk, each between two stamps, which are inline on purpose: their cost is paid at every step."""
+    clock, append, due = perf_counter_ns, passage.append, passage.due
+    count: Optional[int] = passage.budget  # unless it ends before that
+    now = 0
+    batch: Any
+    try:
+        if passage.is_plain:
+            for batch in islice(source, passage.budget):
+                append(clock())
+                yield batch
+                now = clock()
+                append(now)
+                batch = None  # not kept alive while the next one is made
+                if now >= due:
+                    count = None
+                    break
+        else:
+            size_of, append_size = passage.size_of, passage.append_size
+            left = stride = passage.stride
+            for batch in islice(source, passage.budget):
+                append(clock())
+                if size_of is not None:
+                    append_size(size_of(batch))
+                yield batch
+                left -= 1
+                if left == 0:
+                    passage.mark_device()
+                    left = stride
+                now = clock()
+                append(now)
+                batch = None
+                if now >= due:
+                    count = None
+                    break
+    except GeneratorExit:
+        passage.interrupted(perf_counter_ns(), sys._getframe().f_back)
+        raise
+    passage.turn_over(now, None if passage.exhausted else count)
 
 
 def _notice_the_end(passage: LoopPass) -> Iterator[Any]:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from typing import Callable, Deque, Dict, Optional, Protocol, Union
 
-from benchprobe.stream.channel import Channel
+from benchprobe.stream.channel import PIPE_LINE_BYTES, Channel
 from benchprobe.stream.events import Chunk, Event, left_over, line, message_event, steps_lines
 
 WAKE_INTERVAL_S = 0.25
@@ -79,6 +79,10 @@ class Writer:
         self._process = os.getpid()
         self._running = self._begun = self._ended = False
         self._dropped = 0
+
+    @property
+    def takes_long_lines(self) -> bool:
+        return self._channel.max_line_bytes > PIPE_LINE_BYTES
 
     def hand_over(self, chunk: Chunk) -> None:
         """Takes a chunk that is complete. A long one is written soon, while it is in the processor's cache."""

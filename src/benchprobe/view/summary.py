@@ -115,19 +115,11 @@ class LoopFigures:
         return self._measured if self._measured.steps else self._warmup
 
     def as_dict(self) -> Dict[str, Any]:
-        rate = self.rate
-        return {
-            "process": self.process,
-            "loop": self.name,
-            "steps": self.steps,
-            "warmup_steps": self.warmup_steps,
-            "measured_steps": self.measured_steps,
-            "median_step_ms": self.median_ms,
-            "rate": rate and rate[0],
-            "rate_unit": rate and rate[1],
-            "waiting_percent": self.waiting_percent,
-            "last_loss": self.last_loss,
-        }
+        rate, unit = self.rate or (None, None)
+        steps = {"steps": self.steps, "warmup_steps": self.warmup_steps, "measured_steps": self.measured_steps}
+        figures = {"median_step_ms": self.median_ms, "rate": rate, "rate_unit": unit}
+        about = {"waiting_percent": self.waiting_percent, "last_loss": self.last_loss}
+        return {"process": self.process, "loop": self.name, **steps, **figures, **about}
 
 
 class StreamSummary:

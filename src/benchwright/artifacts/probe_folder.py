@@ -1,4 +1,4 @@
-"""benchprobe, our voirfile and, for models, benchmodels in a folder of their own, for the path of a measured script.
+"""What measured scripts have on their path, in a folder of its own: benchprobe, our voirfile, what starts servers, benchmodels.
 
 It runs inside every measured program, so its content is compared with this benchwright's own before it is used.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import benchprobe
 from benchwright import agent
-from benchwright.agent.folder_digest import VOIRFILE, digest_of, folder_digest
+from benchwright.agent.folder_digest import SERVING, VOIRFILE, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
 
 _PROBE = ("benchprobe",)
@@ -87,7 +87,8 @@ def _source(packages: tuple[str, ...]) -> tuple[str, dict[str, bytes]]:
             for path in (os.path.join(place, name) for name in names if name.endswith((".py", ".typed"))):
                 with open(path, "rb") as file:
                     files[os.path.relpath(path, root)] = file.read()
-    files[VOIRFILE] = (Path(agent.__file__).parent / "voirfile.py").read_bytes()
+    for name, own in ((VOIRFILE, "voirfile.py"), (SERVING, "serving.py")):
+        files[name] = (Path(agent.__file__).parent / own).read_bytes()
     return digest_of(files), files
 
 
