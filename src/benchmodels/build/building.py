@@ -18,10 +18,11 @@ from benchmodels.failures import has_room
 from benchmodels.files.given_inputs import check_types, shapes_and_arrays
 from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file
 from benchmodels.measure.batch import Batch
+from benchmodels.measure.generation import ONLY_IN_TORCH, is_generation
 from benchmodels.measure.runtime_options import failures_reported, options_of, shown_batch
 from benchmodels.measure.work import CallWork, count_work
 from benchmodels.reports import BuildSteps, Reports
-from benchmodels.runtimes.base import Captured, Runtime
+from benchmodels.runtimes.base import Captured, Runtime, Unsupported
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Array, Arrays, Details
@@ -121,6 +122,8 @@ class Building:
     def _build(self, captured: Captured, told: Optional[Details] = None) -> None:
         """The reference first: exporting may leave a model unfit to be called."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
+        if is_generation(module):
+            raise Unsupported("export", ONLY_IN_TORCH)
         with self._steps.step("reference"):
             reference = reference_of(module, args, kwargs)
             batch = shown_batch(self._settings, captured)

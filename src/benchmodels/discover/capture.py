@@ -17,6 +17,7 @@ from benchmodels.hooks.imports import ImportWatch, seed_on_import
 from benchmodels.identity.identity import uncompiled
 from benchmodels.identity.signatures import positional_names
 from benchmodels.identity.weights import weights_digest
+from benchmodels.measure.generation import GENERATE, whole_generation
 from benchmodels.pytorch.hook import TorchHook
 from benchmodels.reports import Reports, complainer, put
 from benchmodels.running import run_script, script_name
@@ -116,7 +117,8 @@ class _Capture:
             put(message_event("models", text))
         args, kwargs = _plain(tuple(call.args)), _plain(dict(call.kwargs))
         names = positional_names(call.function, len(args))
-        return Captured(call.module, args, kwargs, names, entry.identity, weights, call.signature)
+        module = whole_generation(call.module) if entry.facts.get("method") == GENERATE else call.module
+        return Captured(module, args, kwargs, names, entry.identity, weights, call.signature)
 
     def _uninstall(self) -> None:
         self._imports.stop()

@@ -19,7 +19,7 @@ MAX_OTHERS = 100_000  # further kinds of calls that are counted for one model
 FORKED = "called in a process that the script started, not in the script itself"
 UNKNOWN: Details = {  # keys of a `model` event, where nothing is known
     **dict.fromkeys(("weights", "content", "flops", "bytes", "flops_note", "items", "items_from")),
-    **{"place": None, "made_at": None, "parent": None, "path": "", "depth": 0, "wrappers": []},
+    **{"place": None, "made_at": None, "method": "", "parent": None, "path": "", "depth": 0, "wrappers": []},
     **{"inputs": [], "varying": [], "training_calls": 0, "main_process": True, "other_shapes": 0, "objects": 1},
 }
 

@@ -26,6 +26,7 @@ from benchmodels.build.references import kept_reference
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
+from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation
 from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
@@ -79,10 +80,14 @@ class MeasureJob:
     def measure_module(self, captured: Captured, reference: Optional[Callable[[], Reference]] = None) -> None:
         """`reference`: where it comes from, if the module is not to be asked each time."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
+        generates = is_generation(module)
+        if generates and self._runtime.name != ALONE:
+            raise Unsupported("load", ONLY_IN_TORCH)
         subject = Subject(
             load=lambda: self._runtime.load(captured, self._options),
             inputs=captured,
-            batch=lambda: told_batch(self._settings) or shown_batch(self._settings, captured),
+            batch=lambda: told_batch(self._settings) or (None if generates else shown_batch(self._settings, captured)),
+            generates=generates,
             reference=reference or (lambda: reference_of(module, args, kwargs)),
             work=lambda precision: count_work(module, args, kwargs, precision, may_call=True),
         )

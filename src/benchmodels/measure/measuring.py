@@ -15,6 +15,7 @@ from benchmodels.check.reference import Reference, judged
 from benchmodels.ending import end_children, leave
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
+from benchmodels.measure.generation import tell_generations, timed_calls
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.work import CallWork
@@ -75,6 +76,7 @@ class Subject(NamedTuple):
     reference: Callable[[], Reference]
     work: Callable[[str], CallWork]
     build_s: Optional[float] = None
+    generates: bool = False  # its rate is that of tokens
 
 
 class ModelMeasurement:
@@ -146,7 +148,11 @@ class ModelMeasurement:
     def _measure_loops(self, calls: _Calls, keep: bool) -> None:
         with self._reports.at("run"):
             fresh = calls.fresh if calls.used_up else None
+            generations = timed_calls(calls.session)
+            before = len(generations or ())
             latency_loop(calls.session.run, calls.prepared(), fresh, self._endless)
+            if generations is not None:
+                tell_generations(self._reports, generations[before:])
             if isinstance(calls.session, TimesItself) and fresh is None:
                 inside, around = times_in_runtime(calls.session, calls.prepared())
                 self._reports.measured("time.in_runtime", inside)
@@ -202,7 +208,7 @@ class ModelMeasurement:
             batch = subject.batch()
         items, source = (None, None) if batch is None else batch
         self._reports.event("items", items=items, items_from=source)
-        if batch is None:
+        if batch is None and not subject.generates:
             self._reports.message(BATCH_UNKNOWN)
         return batch
 

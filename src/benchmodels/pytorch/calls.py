@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import weakref
 from _thread import get_ident
@@ -24,6 +25,7 @@ from benchmodels.identity.identity import structure_of
 from benchmodels.identity.signatures import key_maker, signature_of
 from benchmodels.identity.weights import weights_digest
 from benchmodels.measure.batch import of_known_task
+from benchmodels.measure.generation import GENERATE
 from benchmodels.pytorch import models as torch_models
 from benchmodels.pytorch.module_registry import MadeModules, described
 from benchmodels.pytorch.quietly import Undescribed, quietly
@@ -100,6 +102,26 @@ class TorchCalls:
         record.last = entry
         self._count(entry, record, module)
         return False, entry
+
+    def note_generation(self, module: Module, args: Any, kwargs: Any) -> Optional[ModelEntry]:
+        """Counts a call of its `generate`, beside the calls of the model that it makes; None: it gets no entry."""
+        module = torch_models.unwrap(module).module
+        function = _method(module, GENERATE)
+        try:
+            with self._watcher.lock:
+                record = self.records.get(id(module))
+                if record is None or record.ref() is not module:
+                    record = self.record(module)
+                key = (GENERATE, self.key(args, kwargs))
+                entry = record.entries.get(key) or self._entry(record, args, kwargs, function, False, method=GENERATE)
+                if entry is not None:
+                    entry.calls += 1
+                    if key[1] is not None and len(record.entries) < MAX_KEYS:
+                        record.entries[key] = entry
+                return entry
+        except Exception as error:
+            self.complain_of(module, error)
+            return None
 
     def look_again(self, record: Record) -> None:
         """Checks whether the script has changed a model between two calls: other layers, another precision."""
@@ -262,12 +284,21 @@ class TorchCalls:
             return entry
 
     def _entry(
-        self, record: Record, args: Any, kwargs: Any, function: Any, graded: bool, frame: Optional[FrameType] = None
+        self,
+        record: Record,
+        args: Any,
+        kwargs: Any,
+        function: Any,
+        graded: bool,
+        frame: Optional[FrameType] = None,
+        method: str = "",
     ) -> Optional[ModelEntry]:
         """The entry for such a call of the module; None if there is no room for another one."""
         module = record.target()
         signature = signature_of(function, args, kwargs)
         structure = record.structure = self._structure(module)
+        if method:
+            structure = hashlib.sha256(f"{structure}.{method}".encode()).hexdigest()
         known = self._watcher.known(structure, signature)
         if known is not None:
             known.objects += known not in record.entries.values()
@@ -276,7 +307,9 @@ class TorchCalls:
             return None
         with quietly():
             facts = {**torch_models.facts_of(module), **self._places(module, frame or sys._getframe(1))}
-            batch = of_known_task(module, signature)
+            batch = None if method else of_known_task(module, signature)
+            if method:
+                facts.update({"method": method, **{name: f"{facts[name]}.{method}" for name in ("class", "qualified")}})
             facts["items"], facts["items_from"] = (None, None) if batch is None else batch
             facts["wrappers"] = [*record.wrappers, *torch_models.autocast_note(), *((BY_FORWARD,) if frame else ())]
             hidden = not torch_models.has_state(module)

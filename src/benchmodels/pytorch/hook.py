@@ -19,6 +19,7 @@ from benchmodels.discover.model_entries import HookOptions, Uncalled, Watcher
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import class_attribute, pass_on_signal
 from benchmodels.hooks.weaving import Patches, arguments_text, woven
+from benchmodels.measure.generation import GENERATE
 from benchmodels.pytorch import outermost
 from benchmodels.pytorch.calls import TorchCalls
 from benchmodels.pytorch.outermost import Doors
@@ -207,7 +208,7 @@ class TorchHook:
         self._patches.set_attribute(convert_frame, "_compile", _compile)
 
     def _hook_classes(self, module: Module) -> None:
-        """Hooks classes at their own `__call__`, which need not call that of nn.Module."""
+        """Hooks classes at their own `__call__`, which need not call that of nn.Module, and at `generate`."""
         before = getattr(module.__init_subclass__, "__func__", None)  # if this torch has one
 
         def __init_subclass__(cls: Any, /, **options: Any) -> None:
@@ -224,8 +225,12 @@ class TorchHook:
     def _hook_own_call(self, cls: Any) -> None:
         try:
             own = class_attribute(cls, "__call__")
-            if own is not self._call and isinstance(own, FunctionType) and not cls.__module__.startswith("torch."):
+            torchs = cls.__module__.startswith("torch.")
+            if own is not self._call and isinstance(own, FunctionType) and not torchs:
                 self._hook_method(cls, own, "__call__")
+            generate = class_attribute(cls, GENERATE)
+            if isinstance(generate, FunctionType) and not torchs:
+                self._hook_method(cls, generate, GENERATE)
         except Exception as error:  # the program must go on undisturbed
             pass_on_signal(error)
             self._options.complain(f"calls of {cls.__name__} may be missing: {type(error).__name__}: {error}")

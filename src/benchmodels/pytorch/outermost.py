@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from benchmodels.discover.model_entries import ModelEntry
 from benchmodels.hooks.looking import error_text
+from benchmodels.measure.generation import GENERATE
 from benchmodels.pytorch.calls import TorchCalls
 from benchmodels.pytorch.models import unwrap
 from benchmodels.types import Module
@@ -26,6 +27,15 @@ class Doors(NamedTuple):
     leave: Callable[[Token], None]
 
 
+class _Generating:
+    """A call of `generate`; the calls of the model in it count by themselves."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Optional[ModelEntry]) -> None:
+        self.entry = entry
+
+
 class _Uncounted:
     """A call without an entry. `again`: the call to examine when it is over, since the module has no parameters yet."""
 
@@ -36,9 +46,10 @@ class _Uncounted:
 
 
 def _failed(token: Token, error: BaseException) -> None:
-    if type(token) is ModelEntry:
-        token.failures += 1
-        token.failure = error_text(error)
+    entry = token.entry if type(token) is _Generating else token
+    if type(entry) is ModelEntry:
+        entry.failures += 1
+        entry.failure = error_text(error)
 
 
 def _leave_alone(calls: TorchCalls, module: Module, error: BaseException) -> None:
@@ -114,11 +125,25 @@ def general(
     held: List[Callable[[], None]],
 ) -> Doors:
     """For any depth and any method; `via` names the method that takes the inputs."""
+    generating: Set[int] = set()  # threads inside `generate`
+
+    def enter_generate(module: Module, args: Any, kwargs: Any, thread: int) -> Token:
+        if thread in generating or stacks.get(thread) or not calls.is_module(module):
+            return None
+        try:
+            token = _Generating(calls.note_generation(module, args, kwargs))
+        except BaseException as error:
+            _leave_alone(calls, module, error)
+            return None
+        generating.add(thread)
+        return token
 
     def enter(module: Module, args: Any, kwargs: Any, via: Optional[str] = None) -> Token:
         thread = get_ident()
         if thread in inside or calls.tracing() is not None:
             return None
+        if via == GENERATE:
+            return enter_generate(module, args, kwargs, thread)
         if held:
             held[0]()
         try:
@@ -138,6 +163,9 @@ def general(
 
     def leave(token: Token) -> None:
         thread = get_ident()
+        if type(token) is _Generating:
+            generating.discard(thread)
+            return
         stacks[thread].pop()
         try:
             if type(token) is _Uncounted and token.again is not None:

@@ -99,6 +99,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     items_from: str | None = None  # how that is known
     # Dimensions of inputs, by name and position, that are all another call differs in.
     varying: tuple[tuple[tuple[str, int], ...], ...] = ()
+    method: str = ""  # "generate": the whole of that method's loop, not one call of the model
     calls: int = 0
     training_calls: int = 0
     mode: str = INFERENCE

@@ -29,6 +29,8 @@ USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
 _IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
 
+_ONLY_EAGER = f"generation is a loop in Python; measure it with --runtime {DEFAULT_RUNTIME}"
+
 
 def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
     """The benchmarks of `asked`, whose workload is a ModelScript; the script itself as a command if it has no model.
@@ -46,7 +48,10 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
     for model in chosen:
         name = _named(asked, names[model.identity])
         if not model.measurable:
-            made.append(_withheld(asked, model, name, discovery, builds))
+            made.append(_withheld(asked, model, name, discovery, builds, model.why_not_measured))
+            continue
+        if model.method and DEFAULT_RUNTIME not in (options.runtimes or (DEFAULT_RUNTIME,)):
+            made.append(_withheld(asked, model, name, discovery, builds, _ONLY_EAGER))
             continue
         made += _on_each(asked, model, name, discovery, builds)
     return [*training, *made]
@@ -99,6 +104,8 @@ def _on_each(
 ) -> Iterable[Benchmark]:
     assert isinstance(asked.workload, ModelScript)
     for runtime, device, precision in variants(asked.workload.options):
+        if model.method and runtime != DEFAULT_RUNTIME:
+            continue  # a loop in Python
         workload = msgspec.structs.replace(
             _workload(asked.workload, model, discovery, builds), runtime=runtime, device=device, precision=precision
         )
@@ -148,14 +155,16 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
     )
 
 
-def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str) -> Benchmark:
+def _withheld(
+    asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str, why: str
+) -> Benchmark:
     """A found model that is not measured: it stays in the results, with the reason."""
     assert isinstance(asked.workload, ModelScript)
     return msgspec.structs.replace(
         asked,
         name=name,
         workload=_workload(asked.workload, model, discovery, builds),
-        withheld=model.why_not_measured,
+        withheld=why,
         notes=(*asked.notes, *_notes(model, discovery)),
         labels=discovery.labels | asked.labels,
     )

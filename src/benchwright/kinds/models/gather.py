@@ -12,6 +12,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.generations import of_generations
 from benchwright.record.base import Gatherer
 from benchwright.record.loops.steps import samples_of
 from benchwright.record.reading import Event
@@ -21,7 +22,7 @@ CALLS = "calls/s"
 _OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
 
 _OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # meaningless for calls of a model
-_KEPT = ("model", "items", "runtime", "check")
+_KEPT = ("model", "items", "runtime", "check", "generations")
 _REASONS = {
     "timed_out": Reason.TIMED_OUT,
     "out_of_memory": Reason.OUT_OF_MEMORY,
@@ -70,7 +71,10 @@ class ModelGatherer(Gatherer):
         """Steps of its loop are calls; rates are in items if items per call are known."""
         items = (self._told.get("items") or {}).get("items")
         known = items if isinstance(items, int) and items > 0 else None
-        return [_in_items(m, known) for m in _of_calls(found)]
+        made = [_in_items(m, known) for m in _of_calls(found)]
+        if "generations" in self._told:
+            made += of_generations(self._told["generations"], found)
+        return made
 
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
         if "failure" in self._told:

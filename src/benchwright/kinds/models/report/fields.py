@@ -19,6 +19,7 @@ from benchwright.core.results.summary import Percentile, Summary
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.kinds.models.build_names import CORPUS, build_name, corpus_of
+from benchwright.kinds.models.generations import FIRST_TOKEN, PER_TOKEN, TOKENS, TOKENS_UNIT
 from benchwright.kinds.models.report.facts import checked, fact, step_outcome, steps_done
 from benchwright.kinds.models.report.rows import ModelRow
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of
@@ -36,7 +37,7 @@ OURS = tuple(
     """
 run benchmark script place runtime runtime_version device provider precision tf32 threads inputs items
 items_from status reason detail launches latency_ms latency_low_ms latency_high_ms p90_ms p95_ms p99_ms
-p99_bound_ms samples items_per_s calls_per_s streams streams_items_per_s streams_calls_per_s vs_eager
+p99_bound_ms samples items_per_s calls_per_s tokens_per_s first_token_ms per_token_ms streams streams_items_per_s streams_calls_per_s vs_eager
 vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
 first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak why_no_share
 bytes_per_s notes corpus build
@@ -50,6 +51,9 @@ _HINTS = {
     "± 95 %": "95 % confidence interval of the median over launches",
     "vs_eager": "how many times as fast as torch-eager in fp32, on the same device and inputs",
     "error_relative_l2": "relative L2 error against the reference: ✓ within the tolerance, ~ nothing is claimed",
+    "tokens_per_s": "new tokens of all sequences over the time of the whole generation",
+    "first_token_ms": "from the call of generate to the end of the model's first call",
+    "per_token_ms": "of each further token of the longest sequence",
     "build_s": "steps done in this run; cached: an earlier build was used",
     "memory_bytes": "peak host memory of the measuring process",
 }
@@ -65,6 +69,9 @@ def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells])
         "± 95 %": ("± 95 %", 1, lambda row: tenths(row.latency.half_width) if row.latency else ""),
         "items_per_s": (ITEMS, 4, _rate_in("rate", ITEMS)),
         "calls_per_s": (CALLS, 4, _rate_in("rate", CALLS)),
+        "tokens_per_s": (TOKENS_UNIT, 1, _rate_in(TOKENS, TOKENS_UNIT)),
+        "first_token_ms": ("first token", 2, _seconds_of(FIRST_TOKEN)),
+        "per_token_ms": ("per token", 2, _seconds_of(PER_TOKEN)),
         "streams_items_per_s": (f"{streams} streams".strip(), 3, _rate_in("throughput.streams", ITEMS)),
         "streams_calls_per_s": (f"{streams} streams, {CALLS}".strip(), 3, _rate_in("throughput.streams", CALLS)),
         "vs_eager": ("vs eager", 1, _speedup),
@@ -104,6 +111,14 @@ def _rate_in(metric: str, unit: str) -> TextOf:
     def words(row: ModelRow) -> str:
         figure = row.figure(metric)
         return format_number(figure.value) if figure is not None and figure.unit == unit else ""
+
+    return words
+
+
+def _seconds_of(metric: str) -> TextOf:
+    def words(row: ModelRow) -> str:
+        figure = row.figure(metric)
+        return "" if figure is None else format_value(figure.value, figure.unit)
 
     return words
 
@@ -334,6 +349,9 @@ def _figures(row: ModelRow) -> Cells:
         "samples": next((p.samples for p in percentiles.values()), None) or _samples(row),
         "items_per_s": _in(rate, ITEMS),
         "calls_per_s": _per_call(rate, row),
+        "tokens_per_s": _value(row.figure(TOKENS)),
+        "first_token_ms": _milliseconds(row.figure(FIRST_TOKEN)),
+        "per_token_ms": _milliseconds(row.figure(PER_TOKEN)),
         "streams": streams.labels.get("streams") if streams is not None else None,
         "streams_items_per_s": _in(streams, ITEMS),
         "streams_calls_per_s": _per_call(streams, row),
