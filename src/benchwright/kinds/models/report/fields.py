@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.note import Note
@@ -19,8 +19,9 @@ from benchwright.core.results.summary import Percentile, Summary
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.kinds.models.build_names import CORPUS, build_name, corpus_of
-from benchwright.kinds.models.generations import FIRST_TOKEN, PER_TOKEN, TOKENS, TOKENS_UNIT
-from benchwright.kinds.models.report.facts import checked, fact, step_outcome, steps_done
+from benchwright.kinds.models.report.facts import checked, fact, steps_done
+from benchwright.kinds.models.report.generation_fields import GENERATION_FIELDS, GENERATION_HINTS, generation_cells
+from benchwright.kinds.models.report.onnx_steps import onnx_steps
 from benchwright.kinds.models.report.rows import ModelRow
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of
 from benchwright.report.notes import notes_text
@@ -51,9 +52,7 @@ _HINTS = {
     "± 95 %": "95 % confidence interval of the median over launches",
     "vs_eager": "how many times as fast as torch-eager in fp32, on the same device and inputs",
     "error_relative_l2": "relative L2 error against the reference: ✓ within the tolerance, ~ nothing is claimed",
-    "tokens_per_s": "new tokens of all sequences over the time of the whole generation",
-    "first_token_ms": "from the call of generate to the end of the model's first call",
-    "per_token_ms": "of each further token of the longest sequence",
+    **GENERATION_HINTS,
     "build_s": "steps done in this run; cached: an earlier build was used",
     "memory_bytes": "peak host memory of the measuring process",
 }
@@ -69,9 +68,7 @@ def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells])
         "± 95 %": ("± 95 %", 1, lambda row: tenths(row.latency.half_width) if row.latency else ""),
         "items_per_s": (ITEMS, 4, _rate_in("rate", ITEMS)),
         "calls_per_s": (CALLS, 4, _rate_in("rate", CALLS)),
-        "tokens_per_s": (TOKENS_UNIT, 1, _rate_in(TOKENS, TOKENS_UNIT)),
-        "first_token_ms": ("first token", 2, _seconds_of(FIRST_TOKEN)),
-        "per_token_ms": ("per token", 2, _seconds_of(PER_TOKEN)),
+        **GENERATION_FIELDS,
         "streams_items_per_s": (f"{streams} streams".strip(), 3, _rate_in("throughput.streams", ITEMS)),
         "streams_calls_per_s": (f"{streams} streams, {CALLS}".strip(), 3, _rate_in("throughput.streams", CALLS)),
         "vs_eager": ("vs eager", 1, _speedup),
@@ -111,14 +108,6 @@ def _rate_in(metric: str, unit: str) -> TextOf:
     def words(row: ModelRow) -> str:
         figure = row.figure(metric)
         return format_number(figure.value) if figure is not None and figure.unit == unit else ""
-
-    return words
-
-
-def _seconds_of(metric: str) -> TextOf:
-    def words(row: ModelRow) -> str:
-        figure = row.figure(metric)
-        return "" if figure is None else format_value(figure.value, figure.unit)
 
     return words
 
@@ -278,34 +267,13 @@ def _theirs(row: ModelRow, run: Run) -> Cells:
         "hash": model.identity,
         "nvidia_latency": latency if _on_nvidia(row) else None,
         "x86_latency": latency if model.device == "cpu" and run.machine.architecture in ("x86_64", "AMD64") else None,
-        **_onnx_steps(row),
+        **onnx_steps(row),
     }
 
 
 def _on_nvidia(row: ModelRow) -> bool:
     provider = str((fact(row.result, "runtime") or {}).get("provider", ""))
     return row.model.device.startswith("cuda") and "ROCM" not in provider.upper() and "HIP" not in provider.upper()
-
-
-def _onnx_steps(row: ModelRow) -> Cells:
-    """Only for runtimes that build from ONNX; for others these steps mean something else."""
-    runtime, result = row.model.runtime, row.result
-    through = _builds_from_onnx(runtime)
-    return {
-        "onnx_exported": step_outcome(result, "export") if through else None,
-        "onnx_optimized": step_outcome(result, "optimise") if through else None,
-        "onnx_converted": step_outcome(result, "convert") if runtime.startswith("onnxruntime") else None,
-    }
-
-
-@lru_cache(maxsize=100)
-def _builds_from_onnx(runtime: str) -> bool:
-    from benchmodels.runtimes.registry import UnknownRuntime, runtime_named
-
-    try:
-        return runtime_named(runtime).through_onnx
-    except UnknownRuntime:  # a plug-in of the environment that was measured
-        return False
 
 
 def _about(row: ModelRow, run: Run) -> Cells:
@@ -349,9 +317,7 @@ def _figures(row: ModelRow) -> Cells:
         "samples": next((p.samples for p in percentiles.values()), None) or _samples(row),
         "items_per_s": _in(rate, ITEMS),
         "calls_per_s": _per_call(rate, row),
-        "tokens_per_s": _value(row.figure(TOKENS)),
-        "first_token_ms": _milliseconds(row.figure(FIRST_TOKEN)),
-        "per_token_ms": _milliseconds(row.figure(PER_TOKEN)),
+        **generation_cells(row),
         "streams": streams.labels.get("streams") if streams is not None else None,
         "streams_items_per_s": _in(streams, ITEMS),
         "streams_calls_per_s": _per_call(streams, row),
