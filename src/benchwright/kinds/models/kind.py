@@ -8,7 +8,7 @@ from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.model import DEFAULT_RUNTIME, Model, ModelScript
 from benchwright.kinds.base import Kind
 from benchwright.kinds.function_profile import with_functions_profiled
-from benchwright.kinds.models.gather import LoopGatherer, ModelGatherer
+from benchwright.kinds.models.gathering.gather import LoopGatherer, ModelGatherer
 from benchwright.kinds.models.plan import ModelPlanner
 from benchwright.kinds.models.training import TrainingGatherer
 from benchwright.plan.base import PlanContext, Planner

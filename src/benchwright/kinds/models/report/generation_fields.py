@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchwright.kinds.models.generations import FIRST_TOKEN, PER_TOKEN, TOKENS, TOKENS_UNIT
+from benchwright.kinds.models.gathering.generations import FIRST_TOKEN, PER_TOKEN, TOKENS, TOKENS_UNIT
 from benchwright.kinds.models.report.rows import ModelRow
 from benchwright.report.text.numbers import format_number, format_value
 

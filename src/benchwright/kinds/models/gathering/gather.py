@@ -12,7 +12,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.status import Reason, Status
-from benchwright.kinds.models.generations import of_generations
+from benchwright.kinds.models.gathering.generations import of_generations
 from benchwright.record.base import Gatherer
 from benchwright.record.loops.steps import samples_of
 from benchwright.record.reading import Event

@@ -1,0 +1,1 @@
+"""What launches of models leave, as measurements and facts."""
