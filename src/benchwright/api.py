@@ -82,6 +82,7 @@ class RunOptions(TypedDict, total=False):
     items: int | None
     max_depth: int
     weights: bool
+    cold: bool
     profile: bool
     shapes: Mapping[str, str | Sequence[int]] | None
     trust: bool

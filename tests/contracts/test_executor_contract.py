@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from benchwright.executors.ssh import ClusterExecutor
 
 SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
 COMMANDS = {"fine": ("echo", "speed=2.5"), "broken": ("sh", "-c", "exit 3"), "missing": ("no-such-command-anywhere",)}
+# As the commands, for processes that are forked from one that has imported a module.
+SCRIPTS = {"fine": "import colorsys\nprint('speed=2.5')\n", "broken": "import colorsys\nraise SystemExit(3)\n"}
 
 
 def fake() -> FakeExecutor:
@@ -45,7 +48,7 @@ def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
         yield device
 
 
-@pytest.fixture(params=["local", "fake", "cluster", "ssh", "board", "adb", "nice"])
+@pytest.fixture(params=["local", "fake", "cluster", "ssh", "board", "adb", "nice", "warm"])
 def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -59,6 +62,8 @@ def executor(variant: str, request: pytest.FixtureRequest, plugins: None, tmp_pa
         made = open_executor(f"adb:{request.getfixturevalue('phone').serial}", Site())
     elif variant == "board":
         made = BoardExecutor(ShellBoard(LocalShell(), str(tmp_path / "board")))
+    elif variant == "warm":
+        made = open_executor("local", Site())
     else:
         made = fake() if variant == "fake" else open_executor("nice:3" if variant == "nice" else "local", Site())
     with made as opened:
@@ -69,6 +74,13 @@ def executor(variant: str, request: pytest.FixtureRequest, plugins: None, tmp_pa
 def make_job(tmp_path: Path, variant: str) -> Callable[..., Job]:
     def make(benchmark: str, id: str | None = None, **fields: Any) -> Job:
         given = {"benchmark": benchmark, "cwd": str(tmp_path), "node": "far" if variant == "ssh" else "localhost"}
+        if variant == "warm":
+            script = tmp_path / f"{benchmark}.py"
+            script.write_text(SCRIPTS.get(benchmark, ""))
+            python = sys.executable if benchmark in SCRIPTS else COMMANDS[benchmark][0]
+            given |= {"warm": ("colorsys",), "probe": {"models": {"mode": "discover"}}}
+            words = (python, "-m", "benchmodels", str(script))
+            return job_in(*words, folder=tmp_path / "run", id=id or benchmark, **(given | fields))
         return job_in(*COMMANDS[benchmark], folder=tmp_path / "run", id=id or benchmark, **(given | fields))
 
     return make

@@ -49,7 +49,8 @@ def _measure_in_script(
     options = options_of(settings)
 
     def then(captured: Captured) -> Any:
-        reports.measured("time.script", [(perf_counter_ns() - began_ns) / 1e9])
+        labels = {"start": "warm"} if "benchmodels.warm.pages" in sys.modules else {}  # without the import of torch
+        reports.measured("time.script", [(perf_counter_ns() - began_ns) / 1e9], labels=labels)
         with failures_reported(reports):
             _refuse_without(runtime, options)  # not earlier: it may import torch before the script does
             from benchmodels.measure.jobs import MeasureJob

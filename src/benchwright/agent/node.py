@@ -24,8 +24,11 @@ from benchwright.agent.supervise.supervisor import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
     from typing import Any
 
+    from benchwright.agent.warm.workers import WarmWorkers
     from benchwright.core.job import Job
 
 _PATIENCE_S = 20.0  # for supervisors to end, beyond the grace of their jobs
@@ -39,7 +42,7 @@ def read_job(fields: dict[str, Any]) -> Job:
     double the cost of starting the agent.
     """
     barrier = fields["barrier"] and SimpleNamespace(**fields["barrier"])
-    tuples = {name: tuple(fields[name]) for name in ("argv", "devices")}
+    tuples = {name: tuple(fields[name]) for name in ("argv", "devices", "warm")}
     job: Any = SimpleNamespace(**{**fields, **tuples, "barrier": barrier})
     return job  # type: ignore[no-any-return]
 
@@ -57,6 +60,7 @@ class NodeAgent:
         self._group = job_group.enter(self._token)
         self._jobs: dict[int, Job] = {}  # by the pid of their supervisor
         self._returned: list[ReturnedJob] = []  # jobs whose files are sent back
+        self._workers: WarmWorkers | None = None
         self._unread = b""
 
     def run(self) -> None:
@@ -65,6 +69,8 @@ class NodeAgent:
         self._signals.watch(self._orders)
         while not any(self._signals.count[number] for number in _STOPPING):
             ready = self._signals.wait(self._idle_s())
+            if self._workers is not None:
+                self._workers.hear(ready)
             self._reap()
             self._speaker.flush()
             self._send_back()
@@ -92,7 +98,7 @@ class NodeAgent:
 
     def _carry_out(self, order: dict[str, Any]) -> None:
         if order["do"] == "run":
-            self._run(read_job(order["job"]), returns=order.get("return", False))
+            self._run(order["job"], returns=order.get("return", False))
         elif order["do"] == "stop":
             self._stop(order["job"])
         elif order["do"] == "stop_all":
@@ -103,45 +109,51 @@ class NodeAgent:
     def _say_ready(self) -> None:
         self._speaker.say("ready", pid=os.getpid(), group=self._group)
 
-    def _run(self, job: Job, *, returns: bool) -> None:
+    def _run(self, order: dict[str, Any], *, returns: bool) -> None:
+        job = read_job(order)
         try:
             preload(job)
         except ImportError:
             pass  # the supervisor will fail on it too, and can say so in the job's stream
-        agent = os.getpid()
         returned = ReturnedJob(job, self._speaker) if returns else None
-        # Blocked until the child listens, so that an order to stop it is not lost.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         try:
-            pid = os.fork()
+            pid = self._run_warm(order, job) if job.warm and returned is None else None
+            if pid is None:
+                pid = self._fork(lambda agent: self._become_supervisor(job, agent))
         except OSError as error:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
             detail = f"no process could be started: {error.strerror}; the limit on processes may be reached"
             self._speaker.say("finished", outcome={"job": job.id, "detail": detail})
             if returned is not None:
                 self._speaker.say("returned", job=job.id, files={})
             return
-        if pid == 0:
-            self._become_supervisor(job, agent)
         self._jobs[pid] = job
         if returned is not None:
             returned.supervisor = pid
             self._returned.append(returned)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
 
-    def _become_supervisor(self, job: Job, agent: int) -> None:
+    def _fork(self, become: Callable[[int], None]) -> int:
+        """The pid of a child that does what `become` says, given our own pid, and then ends."""
+        agent = os.getpid()
+        # Blocked until the child listens, so that an order to stop it is not lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._become(lambda: become(agent))
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+        return pid
+
+    def _become(self, what: Callable[[], None]) -> None:
         """In the forked child. Never returns."""
         code = 1
         try:
             self._signals.close()
             os.close(self._orders)
+            if self._workers is not None:
+                self._workers.close()
             adopt_orphans()
-            mark = job_group.AgentMark(self._token, self._group)
-            supervisor = Supervisor(job, Speaker(self._channel), self._samplers, mark)
-            if not signal_me_when_parent_dies(signal.SIGTERM, agent):
-                supervisor.stop_at_once()
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())  # SIGTERM was blocked until it listens
-            supervisor.run()
+            what()
             code = 0
         except BaseException:
             import traceback
@@ -149,6 +161,34 @@ class NodeAgent:
             os.write(2, traceback.format_exc().encode())
         finally:
             os._exit(code)
+
+    def _become_supervisor(self, job: Job, agent: int) -> None:
+        mark = job_group.AgentMark(self._token, self._group)
+        supervisor = Supervisor(job, Speaker(self._channel), self._samplers, mark)
+        if not signal_me_when_parent_dies(signal.SIGTERM, agent):
+            supervisor.stop_at_once()
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # SIGTERM was blocked until it listens
+        supervisor.run()
+
+    def _run_warm(self, order: dict[str, Any], job: Job) -> int | None:
+        """The pid of the worker that runs it; None: it must be run in another way."""
+        from benchwright.agent.warm.worker import WarmWorker
+        from benchwright.agent.warm.workers import WarmWorkers
+
+        def become(orders: socket.socket, ours: socket.socket, agent: int) -> None:
+            ours.close()
+            mark = job_group.AgentMark(self._token, self._group)
+            worker = WarmWorker(orders, self._channel, self._samplers, mark, read_job)
+            if signal_me_when_parent_dies(signal.SIGTERM, agent):
+                worker.run()
+
+        if self._workers is None:
+            fork = self._fork
+            self._workers = WarmWorkers(lambda a, b: fork(lambda agent: become(a, b, agent)), self._signals)
+        try:
+            return self._workers.give(order, job)
+        except (OSError, LookupError):
+            return None  # a supervisor of its own will say why, if it cannot be run at all
 
     def _stop(self, job_id: str | None) -> None:
         for pid, job in self._jobs.items():
@@ -186,6 +226,8 @@ class NodeAgent:
 
     def _shut_down(self) -> None:
         self._stop(None)
+        if self._workers is not None:
+            self._workers.close()
         grace_s = max((job.grace_s for job in self._jobs.values()), default=0.0)
         deadline = time.monotonic() + grace_s + _PATIENCE_S
         while (self._jobs or self._returned) and not self._speaker.main_is_gone and time.monotonic() < deadline:

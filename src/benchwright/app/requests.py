@@ -106,6 +106,7 @@ def request_of(
         interleave=parse.interleave_of(values["interleave"], values["turns"]),
         turn_s=parse.turn_of(values["turns"]),
         discard_logs=values["discard_logs"],
+        cold=values["cold"],
         sample_interval_s=parse.sample_interval_of(values["sample_interval"]),
         seed=values["seed"],
         on=values["on"],

@@ -130,6 +130,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         turn_s=request.turn_s,
         echo=request.echo,
         discard_logs=request.discard_logs,
+        cold=request.cold,
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,
         on=request.on,

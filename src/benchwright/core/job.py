@@ -72,6 +72,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     printed: str | None = None  # lines of its log that contain this are copied to the stream; empty: all lines
     fetch: tuple[str, ...] = ()  # files it writes that are to be brought back, where the node shares no file system
     apart: StepsApart | None = None  # in place of argv, shell and files, on a board
+    warm: tuple[str, ...] = ()  # modules that may be imported before the process is forked; empty: it is started afresh
+    layout: int = 0  # of warm starts: those with another layout in memory are forked from another process
     data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
 
 

@@ -18,6 +18,7 @@ from benchwright.plan.base import Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
 from benchwright.plan.order import balanced_blocks, random_blocks
 from benchwright.plan.process_slots import ProcessSlot
+from benchwright.plan.starts import with_shared_starts
 from benchwright.plan.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
 
@@ -73,6 +74,7 @@ def make_plan(
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(runnable, settings))
     ]
+    launches = with_shared_starts(launches, settings)
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
     return Plan(
         benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=settings.up_to, notes=notes
@@ -228,6 +230,7 @@ class _JobMaker:
             wait_s=command.wait_s,
             printed=command.printed,
             data_file=command.data_file,
+            warm=command.warm,
         )
 
     def _barrier(

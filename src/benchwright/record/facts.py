@@ -20,6 +20,8 @@ def facts_of(
     fold: Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured, job: Job
 ) -> dict[str, object]:
     facts: dict[str, object] = {"started": fold.start.get("pid") is not None} | redact_body(fold.gatherer.facts())
+    if fold.start.get("warm"):
+        facts["warm"] = True  # forked from a process that had imported what it needs
     if fold.voir.lines:
         wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
         facts["voir"] = through_voir.facts | {"wall": wall}

@@ -70,22 +70,34 @@ def read_stat(pid: int) -> ProcessStat | None:
     return ProcessStat(pid, data[data.rindex(b")") + 2 :].split())
 
 
-def descendants(root: int) -> list[ProcessStat]:
-    """Every descendant of `root`, zombies included; parents before children."""
+def descendants(root: int, spare: frozenset[int] = frozenset()) -> list[ProcessStat]:
+    """Every descendant of `root` except those in `spare` and below, zombies included; parents before children."""
     if not LINUX:
-        return _descendants_by_psutil(root)
+        return _without(_descendants_by_psutil(root), spare)
     if _children_of(root, threads=1) is None:
-        return _descendants_by_scan(root)
+        return _without(_descendants_by_scan(root), spare)
     found: list[ProcessStat] = []
     parents = [(root, 2)]  # an unknown number of threads counts as "several"
     while parents:
         pid, threads = parents.pop()
         for child in _children_of(pid, threads) or ():
-            stat = read_stat(child)
+            stat = None if child in spare else read_stat(child)
             if stat is not None:
                 found.append(stat)
                 parents.append((child, stat.threads))
     return found
+
+
+def _without(found: list[ProcessStat], spare: frozenset[int]) -> list[ProcessStat]:
+    """`found`, parents before children, without those in `spare` and below."""
+    skipped = set(spare)
+    kept = []
+    for stat in found:
+        if stat.pid in skipped or stat.parent in skipped:
+            skipped.add(stat.pid)
+        else:
+            kept.append(stat)
+    return kept
 
 
 def _children_of(pid: int, threads: int) -> list[int] | None:
@@ -184,13 +196,7 @@ def _open_handle(pid: int) -> int | None:
 
 def signal_descendants(root: int, number: int, spare: frozenset[int] = frozenset()) -> list[ProcessStat]:
     """Signal every living descendant of `root` except those in `spare` and below; returns whom."""
-    skipped = set(spare)
-    targets = []
-    for stat in descendants(root):
-        if stat.pid in skipped or stat.parent in skipped:
-            skipped.add(stat.pid)
-        elif not stat.ended:
-            targets.append(stat)
+    targets = [stat for stat in descendants(root, spare) if not stat.ended]
     # A group is signalled at once, which stops even one that forks faster than we can list it. All groups here
     # were made inside our sessions, so they hold only our descendants; our own is left out.
     own = os.getpgid(0)

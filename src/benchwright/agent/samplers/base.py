@@ -33,14 +33,22 @@ class SamplerReading:
 
 
 class SampledJob:
-    """What is sampled: all descendants of `root`, and the accelerators called `devices` (None: all).
+    """What is sampled: all descendants of `root` but `others`, and the accelerators called `devices` (None: all).
 
-    The tree is walked at most once a round: samplers share what `processes` returns until `begin_round`.
+    `cpu_before_s`: CPU time of descendants that were reaped before the job began. The tree is walked at most once a round: samplers share what `processes` returns until `begin_round`.
     """
 
-    def __init__(self, root: int | None = None, devices: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        root: int | None = None,
+        devices: Sequence[str] | None = None,
+        others: frozenset[int] = frozenset(),
+        cpu_before_s: float = 0.0,
+    ) -> None:
         self.root = os.getpid() if root is None else root
         self.devices = devices
+        self.cpu_before_s = cpu_before_s
+        self._others = others
         self._processes: list[ProcessStat] | None = None
 
     def begin_round(self) -> None:
@@ -50,7 +58,7 @@ class SampledJob:
     def processes(self) -> list[ProcessStat]:
         """The processes of the job, zombies included."""
         if self._processes is None:
-            self._processes = descendants(self.root)
+            self._processes = descendants(self.root, self._others)
         return self._processes
 
 

@@ -44,8 +44,9 @@ class ProcessSampler(Sampler):
         """CPU time of the tree: of living processes, of those they waited for, and of those we reaped."""
         ticks = sum(stat.cpu_ticks + stat.reaped_ticks for stat in self._subject.processes())
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+        reaped_s = reaped.ru_utime + reaped.ru_stime - self._subject.cpu_before_s
         # The time of a process that nobody waits for is lost, so the sum may shrink; what was used stays used.
-        self._most_cpu_s = max(self._most_cpu_s, ticks / TICKS_PER_S + reaped.ru_utime + reaped.ru_stime)
+        self._most_cpu_s = max(self._most_cpu_s, ticks / TICKS_PER_S + reaped_s)
         return self._most_cpu_s
 
 

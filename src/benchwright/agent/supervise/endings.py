@@ -88,3 +88,16 @@ def _group_counter() -> int | None:
 def _counter(path: str) -> int | None:
     match = re.search(rb"^oom_kill (\d+)", read_proc(path) or b"", re.MULTILINE)
     return int(match[1]) if match else None
+
+
+def leftovers_text(asked: int, killed: int) -> str:
+    """About processes that the program left running: how many were terminated, and how many of them killed."""
+    text = f"the program ended, but {asked} process(es) it had started were still running and were terminated"
+    return f"{text}, {killed} of them with SIGKILL" if killed else text
+
+
+def late_output_text(late_bytes: int) -> str:
+    return (
+        f"{late_bytes} bytes of output came from a process that outlived the program, and were ignored; "
+        "have the program wait for its children"
+    )

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchwright.agent.stream import StreamWriter
+    from benchwright.agent.supervise.program import Program
+
 SUPERVISOR, MACHINE = "supervisor", "machine"
 _LATE_NS = 1_000_000_000  # a busy machine delays a process that slept, but not for this long
 _SUSPENDED_NS = 10_000_000
@@ -38,6 +45,39 @@ class Pauses:
         if self._asleep[0] - before[1] > _SUSPENDED_NS:
             found.append((MACHINE, now_ns, self._asleep[0] - before[1]))
         return found
+
+
+class PauseWatch:
+    """Writes pauses into the stream, and those of the program itself. `continued`: how often this process was stopped and
+    continued so far."""
+
+    def __init__(self, stream: StreamWriter, program: Program, continued: Callable[[], int]) -> None:
+        self._stream = stream
+        self._program = program
+        self._continued = continued
+        self._continued_before = 0  # until the last look
+        self._pauses: Pauses | None = None
+
+    def begin(self) -> None:
+        self._pauses = Pauses()
+
+    def begin_again(self) -> None:
+        """Forget the time since the last look, unless this process was stopped meanwhile."""
+        if self._pauses is not None and self._continued() == self._continued_before:
+            self._pauses.begin_again()
+
+    def look(self, waited_s: float) -> None:
+        """`waited_s`: how long this process meant to wait since the last look."""
+        if self._pauses is None:
+            return
+        if self._continued() > self._continued_before:
+            waited_s = 0.0  # part of it we were stopped, not waiting
+        self._continued_before = self._continued()
+        found = self._pauses.since_last(waited_s)
+        while self._program.stops:
+            found.append(("program", *self._program.stops.pop(0)))
+        for what, since_ns, paused_ns in found:
+            self._stream.append("pause", t=since_ns, what=what, ns=paused_ns)
 
 
 def _suspended_so_far_ns() -> tuple[int, int]:

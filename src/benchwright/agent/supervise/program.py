@@ -11,12 +11,12 @@ import resource
 import signal
 import time
 
-from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, read_stat
-from benchwright.agent.supervise.spawn import spawn
+from benchwright.agent.samplers.base import SampledJob
+from benchwright.agent.supervise.spawn import ColdStart, Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchwright.core.job import Job
 
@@ -27,8 +27,10 @@ _HAS_WAITID = hasattr(os, "waitid")
 class Program:
     """`on_end` is called at the moment of its end, from a thread or a signal handler."""
 
-    def __init__(self, on_end: Callable[[], None]) -> None:
+    def __init__(self, on_end: Callable[[], None], start: ColdStart) -> None:
         self._on_end = on_end
+        self._start = start
+        self._used_before = resource.getrusage(resource.RUSAGE_CHILDREN)  # by programs before this one
         self._our_cpu_ns = 0  # used by its process before exec
         self._fork_rss_bytes = 0
         self._wait_status: int | None = None
@@ -39,16 +41,23 @@ class Program:
         self.stops: list[tuple[int, int]] = []  # finished ones: since when, for how long
         self.max_rss_bytes = 0  # of one process, its descendants included
 
-    def start(self, job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | None) -> None:
-        """Raises CannotStart."""
-        before_exec = read_stat(os.getpid()) if LINUX else None
-        self._fork_rss_bytes = before_exec.rss_pages * PAGE_BYTES if before_exec else 0
+    def start(
+        self,
+        job: Job,
+        environment: Mapping[str, str],
+        log_fd: int,
+        data_fd: int | None,
+        stopped: Callable[[], bool],
+    ) -> Started:
+        """Raises CannotStart. `stopped`: whether we are asked to stop."""
         try:
-            started = spawn(job, environment, log_fd, data_fd, forked=self._await_end)
+            started = self._start.spawn(job, environment, log_fd, data_fd, forked=self._await_end, stopped=stopped)
         except BaseException:
             self.pid = None
             raise
         self.began_ns, self._our_cpu_ns = started.began_ns, started.our_cpu_ns
+        self._fork_rss_bytes = started.fork_rss_bytes
+        return started
 
     def _await_end(self, pid: int) -> None:
         """In its own thread, since reading the memory map of a large process blocks the main one in the kernel. If a long
@@ -97,6 +106,15 @@ class Program:
             self.stops.append((self.stopped_ns, now_ns - self.stopped_ns))
             self.stopped_ns = None
 
+    def sampled(self, devices: Sequence[str] | None) -> SampledJob:
+        """What samplers look at."""
+        before = self._used_before
+        return SampledJob(None, devices, self._start.others, before.ru_utime + before.ru_stime)
+
+    def discount(self, usage: resource.struct_rusage) -> None:
+        """Of a process that is no part of the job, and was reaped with this usage."""
+        self._our_cpu_ns += int((usage.ru_utime + usage.ru_stime) * _NS)
+
     def reap(self, status: int) -> None:
         """It was reaped with this status."""
         self._end(time.perf_counter_ns())
@@ -130,15 +148,17 @@ class Program:
 
         Our copy before exec adds some page faults to each launch.
         """
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        usage, before = resource.getrusage(resource.RUSAGE_CHILDREN), self._used_before
+        user_s, system_s = usage.ru_utime - before.ru_utime, usage.ru_stime - before.ru_stime
+        major_faults = usage.ru_majflt - before.ru_majflt
         counts = {
-            "system_s": usage.ru_stime,
-            "page_faults": usage.ru_minflt + usage.ru_majflt,
-            "major_faults": usage.ru_majflt,
-            "waits": usage.ru_nvcsw,
-            "preemptions": usage.ru_nivcsw,
+            "system_s": system_s,
+            "page_faults": usage.ru_minflt - before.ru_minflt + major_faults,
+            "major_faults": major_faults,
+            "waits": usage.ru_nvcsw - before.ru_nvcsw,
+            "preemptions": usage.ru_nivcsw - before.ru_nivcsw,
         }
-        return {"cpu_s": max(0.0, usage.ru_utime + usage.ru_stime - self._our_cpu_ns / _NS), "usage": counts}
+        return {"cpu_s": max(0.0, user_s + system_s - self._our_cpu_ns / _NS), "usage": counts}
 
     def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, object]:
         """Peak memory: of the tree in a sample, or of one process as the kernel recorded it.

@@ -16,6 +16,7 @@ import sys
 import time
 
 from benchwright.agent.processes.family import signal_me_when_parent_dies
+from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, read_stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,14 +53,43 @@ class Clocks:
 
 
 class Started:
-    """A started program: when it was executed, and the CPU time its process had used before."""
+    """A started program: when it was executed, and the CPU time and memory its process had used before.
 
-    __slots__ = ("began_ns", "our_cpu_ns", "pid")
+    `warm`: it was forked from a process that had imported what it needs, and that memory is its own. `remark`: why it was
+    not, if that was asked for.
+    """
 
-    def __init__(self, pid: int, began_ns: int, our_cpu_ns: int) -> None:
+    __slots__ = ("began_ns", "fork_rss_bytes", "our_cpu_ns", "pid", "remark", "warm")
+
+    def __init__(self, pid: int, began_ns: int, our_cpu_ns: int, fork_rss_bytes: int) -> None:
         self.pid = pid
         self.began_ns = began_ns
         self.our_cpu_ns = our_cpu_ns
+        self.fork_rss_bytes = fork_rss_bytes
+        self.warm = False
+        self.remark: str | None = None
+
+
+class ColdStart:
+    """Starts each program afresh. `others`: children of this process that are no part of the job."""
+
+    others: frozenset[int] = frozenset()
+
+    def spawn(
+        self,
+        job: Job,
+        environment: Mapping[str, str],
+        log_fd: int,
+        data_fd: int | None,
+        *,
+        forked: Callable[[int], None],
+        stopped: Callable[[], bool],
+    ) -> Started:
+        """As `spawn` does. `stopped`: whether we are asked to stop, should it take a while."""
+        return spawn(job, environment, log_fd, data_fd, forked)
+
+    def lost(self, pid: int) -> None:
+        """One of `others` has ended."""
 
 
 def spawn(
@@ -82,6 +112,8 @@ def spawn(
     clocks = Clocks()
     # Looked up here: the less the child does before exec, the fresher the program is to the scheduler.
     candidates, environment = _candidates(argv[0], environment), dict(environment)
+    before_exec = read_stat(os.getpid()) if LINUX else None
+    fork_rss_bytes = before_exec.rss_pages * PAGE_BYTES if before_exec else 0
     failure_read, failure_write = os.pipe()  # closed by a successful exec; otherwise carries the failure
     try:
         pid = os.fork()
@@ -102,10 +134,10 @@ def spawn(
     if report:
         os.waitpid(pid, 0)
         stage, number = report.decode().split(" ")
-        raise CannotStart(_explain(stage, int(number), argv[0], job.cwd, environment))
+        raise CannotStart(explain(stage, int(number), argv[0], job.cwd))
     our_cpu_ns, began_ns = clocks.read()
     clocks.close()
-    return Started(pid, began_ns, our_cpu_ns)
+    return Started(pid, began_ns, our_cpu_ns, fork_rss_bytes)
 
 
 def check_cores(cores: Sequence[int] | None) -> None:
@@ -206,7 +238,8 @@ def _move_up(fd: int) -> int:
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
 
 
-def _explain(stage: str, number: int, program: str, cwd: str, environment: Mapping[str, str]) -> str:
+def explain(stage: str, number: int, program: str, cwd: str) -> str:
+    """Why a program could not be started: what failed, and the number of the error."""
     reason = os.strerror(number)
     if stage == "cwd":
         return f"the folder {cwd} cannot be entered: {reason}; create it or choose another"

@@ -13,29 +13,23 @@ import time
 from benchwright.agent.message_pipe import Speaker, fits
 from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_tail
 from benchwright.agent.output.job_log import JobLog
-from benchwright.agent.processes.process_tree import LINUX
-from benchwright.agent.samplers.base import SampledJob
+from benchwright.agent.processes.process_tree import LINUX, descendants
 from benchwright.agent.samplers.sampling import Sampling
 from benchwright.agent.stream import FULL, VERSION, StreamWriter
+from benchwright.agent.supervise import endings
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
-from benchwright.agent.supervise.endings import ran_out_of_disk, ran_out_of_memory, read_oom_kills
-from benchwright.agent.supervise.pauses import Pauses
+from benchwright.agent.supervise.pauses import PauseWatch
 from benchwright.agent.supervise.program import Program
-from benchwright.agent.supervise.program_environment import (
-    build_environment,
-    make_folders,
-    visible_to,
-    write_files,
-)
+from benchwright.agent.supervise.program_environment import build_environment, make_folders, visible_to, write_files
 from benchwright.agent.supervise.signals import SignalQueue
-from benchwright.agent.supervise.spawn import CannotStart
+from benchwright.agent.supervise.spawn import CannotStart, ColdStart, Started
 from benchwright.agent.supervise.termination import Takedown
 from benchwright.core.secrets.kept_variables import kept_variables
 from benchwright.core.secrets.redact import redact_text, redact_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from benchwright.agent.processes.job_group import AgentMark
@@ -54,8 +48,19 @@ _UNKILLABLE_S = 15.0  # a process stuck in the kernel: nothing more can be done
 class Supervisor:
     """One job from its start to its end."""
 
-    def __init__(self, job: Job, speaker: Speaker, samplers: Iterable[EntryPoint], mark: AgentMark) -> None:
+    def __init__(
+        self,
+        job: Job,
+        speaker: Speaker,
+        samplers: Iterable[EntryPoint],
+        mark: AgentMark,
+        start: ColdStart | None = None,
+        done: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`start`: how its program is started. `done`: called when all that is left to do is to report."""
         self.job = job
+        self._start_program = start or ColdStart()
+        self._done = done
         self._speaker = speaker
         self._samplers = samplers
         self._mark = mark
@@ -67,10 +72,9 @@ class Supervisor:
         self._log: JobLog | None = None
         self._data: DataTail | None = None
         self._takedown: Takedown | None = None
-        self._program = Program(self._on_end)
-        self._pauses: Pauses | None = None
-        self._continued = 0  # how often, until the last look for pauses
-        self._oom_kills = read_oom_kills()
+        self._program = Program(self._on_end, self._start_program)
+        self._pauses = PauseWatch(self._stream, self._program, lambda: self._signals.count[signal.SIGCONT])
+        self._oom_kills = endings.read_oom_kills()
         self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = False
         self._detail: str | None = None
 
@@ -93,10 +97,15 @@ class Supervisor:
         """The node agent ended before we could listen for it."""
         self._signals.count[signal.SIGTERM] += 1
 
+    def close(self) -> None:
+        """Stop listening to signals."""
+        self._signals.close()
+
     # The stages of `run`, in their order.
 
     def _start(self) -> bool:
         job = self.job
+        started: Started | None = None
         try:
             environment = build_environment(job, os.environ, f"{self._mark.token}/{job.id}")
             shown = kept_variables(environment, also=job.keep_env, changed=job.env)
@@ -106,7 +115,7 @@ class Supervisor:
             self._data = open_data_tail(job, environment, self._stream)
             self._signals.on_signal = self._program.on_signal
             data_fd = self._data.fd if self._data is not None else None
-            self._program.start(job, environment, self._log.fd, data_fd)
+            started = self._program.start(job, environment, self._log.fd, data_fd, self._is_asked_to_stop)
         except (CannotStart, LookupError) as error:
             self._detail = str(error.args[0])
         except OSError as error:
@@ -115,11 +124,11 @@ class Supervisor:
             self._detail = f"{place} cannot be written: {error.strerror or error}; check the run folder"
         except Exception as error:  # a pattern that cannot be compiled, a broken extractor
             self._detail = str(error)
-        if self._program.pid is None:
+        if started is None:
             self._append("message", severity="error", source="agent", text=self._detail)
             leave_barrier(job.barrier)
             return False
-        self._pauses = Pauses()
+        self._pauses.begin()
         began_wall = self._program.began_wall
         if self._program.ended_ns is None:
             self._signals.wait(_QUIET_S)
@@ -136,10 +145,13 @@ class Supervisor:
             env=shown,
             devices=job.devices,
             cores=job.cores,
+            **({"warm": True} if started.warm else {}),
         )
+        if started.remark is not None:
+            self._append("message", severity="info", source="agent", text=f"started afresh: {started.remark}")
         self._sampling = Sampling(
             self._samplers,
-            SampledJob(devices=visible_to(job, environment)),
+            self._program.sampled(visible_to(job, environment)),
             self._stream,
             job.sample_interval_s,
             self._program.began_ns,
@@ -156,27 +168,7 @@ class Supervisor:
     def _wait(self) -> None:
         idle_s = self._idle_s()
         self._signals.wait(idle_s)
-        self._look_for_pauses(idle_s)
-
-    def _look_for_pauses(self, waited_s: float) -> None:
-        if self._pauses is None:
-            return
-        if self._is_continued:
-            waited_s = 0.0  # part of it we were stopped, not waiting
-        self._continued = self._signals.count[signal.SIGCONT]
-        self._report_pauses(self._pauses.since_last(waited_s))
-
-    @property
-    def _is_continued(self) -> bool:
-        """Whether this process was stopped and continued since the last look for pauses."""
-        return self._signals.count[signal.SIGCONT] > self._continued
-
-    def _report_pauses(self, found: Iterable[tuple[str, int, int]]) -> None:
-        stops = self._program.stops
-        while stops:
-            found = [*found, ("program", *stops.pop(0))]
-        for what, since_ns, paused_ns in found:
-            self._stream.append("pause", t=since_ns, what=what, ns=paused_ns)
+        self._pauses.look(idle_s)
 
     def _is_over(self) -> bool:
         """Reap what has ended; True once the program and all it left have."""
@@ -187,16 +179,26 @@ class Supervisor:
                 return True
             if pid == 0:
                 break
+            if pid in self._start_program.others:
+                self._start_program.lost(pid)
+                self._program.discount(usage)
+                continue
             rss_bytes = usage.ru_maxrss * (1024 if LINUX else 1)
             self._program.max_rss_bytes = max(self._program.max_rss_bytes, rss_bytes)
             if pid == self._program.pid:
                 self._program.reap(status)
-                self._look_for_pauses(0.0)
+                self._pauses.look(0.0)
                 self._stream.append("exit", t=self._program.ended_ns)
                 leave_barrier(self.job.barrier)
-        if self._program.is_over and self._takedown is None:
-            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns(), wait_s=_LINGER_S)
+        if self._program.is_over:
+            self._takedown = self._takedown or self._new_takedown(_LINGER_S)
+            if self._start_program.others and not descendants(os.getpid(), self._start_program.others):
+                return True
         return self._gives_up()
+
+    def _new_takedown(self, wait_s: float = 0.0) -> Takedown:
+        others = self._start_program.others
+        return Takedown(self.job.grace_s, time.perf_counter_ns(), wait_s=wait_s, spare=others)
 
     def _gives_up(self) -> bool:
         down = self._takedown
@@ -233,7 +235,7 @@ class Supervisor:
             self._agent_lost = os.getppid() != self._agent
             self._stopped = not self._agent_lost
             if self._takedown is None or self._program.is_over:
-                self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+                self._takedown = self._new_takedown()
         if self._signals.count[signal.SIGTERM] > 1 and self._takedown is not None:
             self._takedown.hurry()
 
@@ -245,7 +247,7 @@ class Supervisor:
             return
         if self._program.elapsed_ns >= self.job.timeout_s * _NS:
             self._timed_out = True
-            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+            self._takedown = self._new_takedown()
 
     def _take_down(self) -> None:
         if self._takedown is not None:
@@ -254,10 +256,9 @@ class Supervisor:
     def _sample(self) -> None:
         if self._sampling is None or self._program.is_over or self._takedown is not None:
             return
-        self._look_for_pauses(0.0)
+        self._pauses.look(0.0)
         if self._sampling.advance(time.perf_counter_ns()):
-            if self._pauses is not None and not self._is_continued:
-                self._pauses.begin_again()
+            self._pauses.begin_again()
             self._stream.flush()
             self._report_progress()
 
@@ -288,7 +289,7 @@ class Supervisor:
         say_done(self.job.barrier)
         if all_done(self.job.barrier):
             self._early_stop = True
-            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+            self._takedown = self._new_takedown()
 
     # After the end.
 
@@ -320,28 +321,22 @@ class Supervisor:
         down = self._takedown
         if down is None or self._we_ended_it or not down.asked:
             return
-        text = f"the program ended, but {len(down.asked)} process(es) it had started were still running and were terminated"
-        if down.killed:
-            text += f", {len(down.killed)} of them with SIGKILL"
+        text = endings.leftovers_text(len(down.asked), len(down.killed))
         self._append("message", severity="warning", source="agent", text=text)
 
     def _report_late_output(self) -> None:
         # Both may read the log, whose late bytes must not count twice.
         late_bytes = max((output.late_bytes for output in (self._log, self._data) if output is not None), default=0)
         if late_bytes and not self._we_ended_it:
-            text = (
-                f"{late_bytes} bytes of output came from a process that outlived the program, and were ignored; "
-                "have the program wait for its children"
-            )
-            self._append("message", severity="warning", source="agent", text=text)
+            self._append("message", severity="warning", source="agent", text=endings.late_output_text(late_bytes))
 
     def _ran_out_of_memory(self, exit_code: int | None, signal_number: int | None) -> bool:
-        return self._log is not None and ran_out_of_memory(
+        return self._log is not None and endings.ran_out_of_memory(
             exit_code=exit_code,
             signal_number=signal_number,
             killed_by_us=self._we_ended_it,
             before=self._oom_kills,
-            after=read_oom_kills(),
+            after=endings.read_oom_kills(),
             log_end=self._log.read_end(),
         )
 
@@ -349,7 +344,7 @@ class Supervisor:
         if self._log is None or self._stopped or self._agent_lost:
             return
         failed = exit_code != 0 and not self._early_stop
-        self._disk_full = self._disk_full or ran_out_of_disk(
+        self._disk_full = self._disk_full or endings.ran_out_of_disk(
             failed=failed, log_end=self._log.read_end(), log=self.job.log
         )
         if self._disk_full:
@@ -390,6 +385,7 @@ class Supervisor:
         if how["detail"]:
             how["detail"] = how["detail"][:1500]
         self._stream.close()
+        self._done()
         self._speaker.say("finished", outcome={"job": self.job.id, "disk_full": self._disk_full, **how})
         # A suspended main process reads this when it continues; one that is gone is noticed.
         while not self._speaker.flush(_PATIENCE_S) and not self._speaker.main_is_gone:

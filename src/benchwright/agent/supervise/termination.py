@@ -13,8 +13,11 @@ _NS = 1_000_000_000
 class Takedown:
     """Ends all descendants of this process. Call `advance` until no child is left."""
 
-    def __init__(self, grace_s: float, now_ns: int, *, wait_s: float = 0.0) -> None:
-        """`wait_s`: how long they may take to end by themselves."""
+    def __init__(
+        self, grace_s: float, now_ns: int, *, wait_s: float = 0.0, spare: frozenset[int] = frozenset()
+    ) -> None:
+        """`wait_s`: how long they may take to end by themselves. `spare`: children that are no part of the job."""
+        self._spare = spare
         self._grace_ns = int(grace_s * _NS)
         self._ask_ns = now_ns + int(wait_s * _NS)
         self._kill_ns: int | None = None
@@ -34,12 +37,12 @@ class Takedown:
         if self._kill_ns is None:
             if now_ns < self._ask_ns:
                 return
-            self.asked.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGTERM))
+            self.asked.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGTERM, self._spare))
             # A stopped process handles TERM only once it is continued.
-            signal_descendants(os.getpid(), signal.SIGCONT)
+            signal_descendants(os.getpid(), signal.SIGCONT, self._spare)
             self._kill_ns = now_ns + self._grace_ns
         if now_ns >= self._kill_ns:
-            self.killed.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGKILL))
+            self.killed.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGKILL, self._spare))
 
     @property
     def next_ns(self) -> int:

@@ -99,6 +99,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     interleave: bool | None = None  # None: if there are several commands
     turn_s: float | None = None
     discard_logs: bool = False
+    cold: bool = False
     sample_interval_s: float = 0.5
     seed: int = 0
     echo: bool = False

@@ -17,6 +17,9 @@ _SAME = (
     *("identity", "items", "items_from", "trust", "weights_in_identity", "file", "max_depth", "runtime", "precision"),
     *("streams", "builds", "rebuild", "step_timeout_s", "profile", "types", "input_files", "goldens", "tolerance"),
 )
+# Others load a build instead of torch, and their memory is to be their own.
+_MODULE_RUNTIMES = ("torch-eager", "torch-compile")
+_TORCH = ("torch",)
 WAIT_POLICY = "PASSIVE"  # spinning threads take cores from working ones
 
 
@@ -38,7 +41,8 @@ class ModelPlanner(PlainPlanner):
         work, context = benchmark.workload, self.context
         if isinstance(work, ModelScript):
             probe = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
-            return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=probe)
+            argv = (work.python, *_MODULE, work.path, *work.args)
+            return JobCommand(argv, work.cwd, benchmark.env, probe=probe, warm=_TORCH)
         if isinstance(work, Script) and work.training:
             settings = {"models": {"mode": "train", "seed": context.settings.seed}}
             return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=settings)
@@ -50,7 +54,8 @@ class ModelPlanner(PlainPlanner):
         if work.builds:
             env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # its cache is kept with the other builds
         probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
-        return JobCommand((work.python, *_MODULE, *words), work.cwd, env | benchmark.env, probe=probe)
+        warm = _TORCH if work.runtime in _MODULE_RUNTIMES else ()
+        return JobCommand((work.python, *_MODULE, *words), work.cwd, env | benchmark.env, probe=probe, warm=warm)
 
 
 def thread_settings(threads: int) -> dict[str, str]:

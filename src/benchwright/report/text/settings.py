@@ -62,6 +62,7 @@ def settings_rows(settings: RunSettings) -> list[tuple[str, str]]:
         "Turns": "" if settings.turn_s is None else _time(settings.turn_s),
         "Sampled every": _time(settings.sample_interval_s),
         "Time to exit": _time(settings.grace_s),
+        "Processes": "each started afresh" if settings.cold else "",
         "Seed": str(settings.seed),
         "Workers": "" if settings.workers is None else str(settings.workers),
         "Measured on": settings.on or "",

@@ -1,0 +1,1 @@
+"""Warm starts: a program forked from a process that has already imported what it needs."""

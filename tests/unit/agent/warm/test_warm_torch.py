@@ -1,0 +1,54 @@
+"""torch in processes that are forked after it was imported."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from builders import events
+from builders import job as job_in
+
+from benchwright.executors.base import Listener
+from benchwright.executors.local import LocalExecutor
+from benchwright.kinds.models.plan import thread_settings
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked like this on Linux only")
+
+SCRIPT = """import torch, json, os
+a = torch.randn(512, 512)
+for _ in range(3):
+    a @ a
+told = {"threads": torch.get_num_threads(), "running": len(os.listdir("/proc/self/task")), "first": float(a[0, 0])}
+told["policy"] = os.environ["OMP_WAIT_POLICY"]
+print(json.dumps(told))
+"""
+
+
+def test_threads_and_random_numbers_are_those_of_a_process_started_afresh(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    words = (sys.executable, "-m", "benchmodels", str(tmp_path / "script.py"))
+    found = {}
+    with LocalExecutor() as executor:
+        for threads in (1, 2):
+            for warm in (("torch",), ()):
+                job = job_in(
+                    *words,
+                    folder=tmp_path,
+                    id=f"{threads}-{len(warm)}",
+                    env={**thread_settings(threads)},
+                    warm=warm,
+                    probe={"models": {"mode": "discover", "seed": 3}},
+                )
+                executor.run([job], Listener())
+                assert events(job, "start")[0].get("warm", False) == bool(warm)
+                found[threads, bool(warm)] = json.loads(gzip.decompress(Path(job.log + ".gz").read_bytes()))
+    for threads in (1, 2):
+        assert found[threads, True]["threads"] == threads
+        assert found[threads, True]["first"] == found[threads, False]["first"]
+        assert found[threads, True]["policy"] == "PASSIVE"
+        # The idle threads of OpenBLAS, which numpy starts when it is imported, need not be there.
+        assert 0 <= found[threads, False]["running"] - found[threads, True]["running"] <= threads - 1
