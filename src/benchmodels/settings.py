@@ -49,6 +49,9 @@ class ModelSettings(NamedTuple):
     trust: bool = False  # a model file may run its own code when loaded
     weights_digest: Optional[str] = None
     content_digest: Optional[str] = None
+    zoo: Optional[str] = None  # such as timm:resnet18
+    scale: str = "tiny"
+    zoo_parameters: Mapping[str, str] = {}  # such as batch_size: see `zoo.base.ZooRequest`
 
 
 def settings_from(raw: Mapping[str, Any]) -> ModelSettings:
@@ -65,8 +68,8 @@ def settings_from(raw: Mapping[str, Any]) -> ModelSettings:
         value = getattr(settings, name)
         if type(value) is not int or value < 0:
             raise ValueError(f'"{name}" must be a whole number, not {value!r}')
-    if settings.mode in (MEASURE, BUILD) and not settings.identity and not settings.file:
-        raise ValueError(f'"identity" or "file" must say what to {settings.mode}')
+    if settings.mode in (MEASURE, BUILD) and not settings.identity and not settings.file and not settings.zoo:
+        raise ValueError(f'"identity", "file" or "zoo" must say what to {settings.mode}')
     return settings
 
 

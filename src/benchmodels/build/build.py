@@ -1,4 +1,4 @@
-"""Mode "build": captures a model, or opens a model file, and builds it for a runtime into a folder.
+"""Mode "build": captures a model, opens a model file, or has a zoo make one, and builds it for a runtime into a folder.
 
 Runs in its own process: an exporter may crash, hang, or take all memory.
 """
@@ -27,6 +27,11 @@ def build(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
         from benchmodels.build.building import Building
 
         Building(settings, runtime, reports).build_file(settings.file)
+        leave(0)
+    if settings.zoo:
+        from benchmodels.build.building import Building
+
+        Building(settings, runtime, reports).build_zoo()
         leave(0)
     from benchmodels.discover.capture import run_until_call
 

@@ -119,14 +119,24 @@ class Building:
             else:
                 self._build_as_it_is(path, opened, arrays, told)
 
-    def _build(self, captured: Captured, told: Optional[Details] = None) -> None:
+    def build_zoo(self) -> None:
+        from benchmodels.zoo.opening import open_zoo_model
+
+        with failures_reported(self._reports):
+            with self._reports.at("load"):
+                opened = open_zoo_model(self._settings)
+            for note in opened.notes:
+                self._reports.message(note, "info")
+            self._build(opened.captured, opened.told, opened.batch)
+
+    def _build(self, captured: Captured, told: Optional[Details] = None, batch: Optional[Batch] = None) -> None:
         """The reference first: exporting may leave a model unfit to be called."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         if is_generation(module):
             raise Unsupported("export", ONLY_IN_TORCH)
         with self._steps.step("reference"):
             reference = reference_of(module, args, kwargs)
-            batch = shown_batch(self._settings, captured)
+            batch = batch or shown_batch(self._settings, captured)
         # Copies: an exporter may call the model with its inputs.
         inputs = {name: tensor.detach().clone() for name, tensor in flatten_call(args, kwargs, captured.names)}
         with self._reports.at("export"):

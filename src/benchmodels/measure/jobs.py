@@ -1,4 +1,4 @@
-"""Three sources of a model to measure: a call in a script, a build, a file of torch.export.
+"""Four sources of a model to measure: a call in a script, a build, a file of torch.export, a zoo.
 
 Import it only after the script's own imports: it imports numpy.
 """
@@ -57,6 +57,18 @@ class MeasureJob:
         self._settings = self._settings._replace(varying=opened.varying())
         captured = opened.captured(inputs, identity)
         self.measure_module(captured, lambda: self._kept_reference(captured))
+
+    def measure_zoo(self) -> None:
+        """A module that a zoo builds in this process."""
+        from benchmodels.zoo.opening import open_zoo_model
+
+        opened = open_zoo_model(self._settings)
+        self._reports.event("model", **opened.told)
+        for note in opened.notes:
+            self._reports.message(note, "info")
+        if self._settings.items is None and opened.batch is not None:
+            self._settings = self._settings._replace(items=opened.batch.items, items_from=opened.batch.source)
+        self.measure_module(opened.captured)
 
     def measure_artifact(self, script: str, args: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory(prefix="benchprobe-builds-") as nowhere:
@@ -147,6 +159,9 @@ class MeasureJob:
         if settings.file:
             # A build may refer to the file by its path.
             return {**parts, "path": os.path.abspath(settings.file), **self._file_parts(settings.file)}
+        if settings.zoo:
+            made_of = [settings.zoo, settings.scale, sorted(settings.zoo_parameters.items()), settings.seed]
+            return {**parts, "zoo": made_of, "content": settings.content_digest}
         if (
             settings.weights_digest is None or settings.content_digest is None
         ):  # then only running the script shows what it makes

@@ -29,11 +29,11 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     with failures_reported(reports):
         runtime = runtime_named(settings.runtime)
         _refuse(runtime, settings)
-        if runtime.kind != MODULE or settings.file:
+        if runtime.kind != MODULE or settings.file or settings.zoo:
             _refuse_without(runtime, options_of(settings))
     if reports.failed:
         return 0
-    if runtime.kind == MODULE and not settings.file:
+    if runtime.kind == MODULE and not settings.file and not settings.zoo:
         return _measure_in_script(settings, script, args, runtime, reports)
     with failures_reported(reports):
         _measure_elsewhere(settings, script, args, runtime, reports)
@@ -69,7 +69,7 @@ def _measure_elsewhere(
 
     job = MeasureJob(settings, runtime, options_of(settings), reports)
     if runtime.kind == MODULE:
-        job.measure_exported()
+        job.measure_zoo() if settings.zoo else job.measure_exported()
     else:
         job.measure_artifact(script, list(args))
 

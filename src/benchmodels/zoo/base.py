@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from importlib import metadata
-from typing import Any, Dict, Iterable, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, runtime_checkable
 
 from benchmodels.types import Module, Value
 
@@ -97,7 +97,7 @@ class Zoo(Protocol):
         """Every model, from the library's own registry. Called only if it is installed."""
 
     def build(self, request: ZooRequest) -> ZooModel:
-        """The model and its call; NotInZoo if there is none. torch is seeded with `request.seed` before."""
+        """The model and its call; NotInZoo if there is none. Random numbers are seeded with `request.seed` before."""
 
 
 def version_of(package: str) -> str:
@@ -106,11 +106,3 @@ def version_of(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
-
-
-def seeded(seed: int) -> Any:
-    """torch, with its random numbers seeded."""
-    import torch
-
-    torch.manual_seed(seed)
-    return torch

@@ -12,10 +12,11 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
+from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, ZOO_SCALES
 
 # What a target turned out to be. A script's models are another sort of target than its loop.
 COMMAND, TASKS, SUITE, LOOP, MODELS, MODEL_FILE, SPEC = "command", "tasks", "suite", "script", "models", "model", "spec"
+ZOO = "zoo"
 SORTS = {
     COMMAND: "commands",
     TASKS: "task files",
@@ -23,10 +24,12 @@ SORTS = {
     LOOP: "scripts",
     MODELS: "models in scripts",
     MODEL_FILE: "model files",
+    ZOO: "models of zoos",
     SPEC: "specifications",
 }
 _SCRIPTS = (LOOP, MODELS)
-_MODELS = (MODELS, MODEL_FILE)
+_MODELS = (MODELS, MODEL_FILE, ZOO)
+_SWEPT = (*_SCRIPTS, ZOO)
 _HOOKED = (COMMAND, TASKS, LOOP)
 
 WHAT, HOW, KEEP = "What to measure", "How to measure it", "Results"
@@ -100,29 +103,29 @@ def _what() -> Iterable[Option]:
         help="A number to read from the output. PATTERN is a regular expression with one group, json:KEY or kv:KEY. NAME[unit,higher|lower,method]=… says more. Repeatable.")
     yield _option(WHAT, "--name", metavar="NAME",
         help="Name of the benchmark, if there is only one.")
-    yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE, SPEC),
-        help="Kind of file the target is: suite, tasks, script, model or spec.")
+    yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE, ZOO, SPEC),
+        help="Kind of target: suite, tasks, script, model, zoo or spec.")
     yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
-    yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SCRIPTS,
-        help="Arguments for a script, as one string, separated by blanks, or by commas before options.")
-    yield _option(WHAT, "--python", metavar="PATH", applies=(*_SCRIPTS, MODEL_FILE),
+    yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SWEPT,
+        help="Arguments for a script, as one string, separated by blanks, or by commas before options. Of a zoo: the parameters of its models, such as --batch_size 8.")
+    yield _option(WHAT, "--python", metavar="PATH", applies=(*_SWEPT, MODEL_FILE),
         help="Interpreter for scripts and models.  [default: python on the PATH]")
-    yield _option(WHAT, "--cwd", metavar="DIR", applies=(COMMAND, *_SCRIPTS, MODEL_FILE),
+    yield _option(WHAT, "--cwd", metavar="DIR", applies=(COMMAND, *_SWEPT, MODEL_FILE),
         help="Folder to run in.  [default: this one]")
     yield _option(WHAT, "--env", "pairs", "NAME=VALUE",
         help="Set a variable for the program; NAME alone removes it. Repeatable.")
-    yield _option(WHAT, "--search-dir", "list", "DIR", name="search_dirs", applies=_SCRIPTS,
+    yield _option(WHAT, "--search-dir", "list", "DIR", name="search_dirs", applies=_SWEPT,
         help="Folder to look up scripts in. Repeatable.")
-    yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SCRIPTS,
+    yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SWEPT,
         help="Every script of a folder, however many: of those named, else of the --search-dir folders, else of this one.")
-    yield _option(WHAT, "--shard", metavar="I/N", applies=_SCRIPTS,
-        help="Of the scripts of folders only every N-th, from the I-th on, such as 3/8.")
-    yield _option(WHAT, "--shuffle", "flag", applies=_SCRIPTS,
-        help="Run the scripts of folders in an order chosen by --seed.")
-    yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SCRIPTS), common=True,
-        help="Measure once for each value. It fills {NAME} in a command, --NAME of a script; env:NAME is a variable. Repeatable.")
-    yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SCRIPTS),
+    yield _option(WHAT, "--shard", metavar="I/N", applies=_SWEPT,
+        help="Of the scripts of folders and the models of zoos only every N-th, from the I-th on, such as 3/8.")
+    yield _option(WHAT, "--shuffle", "flag", applies=_SWEPT,
+        help="Run the scripts of folders and the models of zoos in an order chosen by --seed.")
+    yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SWEPT), common=True,
+        help="Measure once for each value. It fills {NAME} in a command, --NAME of a script, or is a size of a zoo's model (batch_size, max_seq_length, height, width…); env:NAME is a variable. Repeatable.")
+    yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SWEPT),
         help="Combine several --param: every combination, or value by value.  [default: grid]")
 
 
@@ -182,6 +185,8 @@ def _of_models() -> Iterable[Option]:
         help="Devices: cpu, cuda or cuda:1.  [default: cpu]")
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")
+    yield _option(OF_MODELS, "--scale", "choice", choices=ZOO_SCALES, default=ZOO_SCALES[0], applies=(ZOO,), common=True,
+        help="Size of a zoo's models: tiny (few layers, small inputs), small, or full (as published).  [default: tiny]")
     yield _option(OF_MODELS, "--threads", "count", "N", least=1, applies=_MODELS,
         help="Threads of the runtime.  [default: one per core]")
     yield _option(OF_MODELS, "--streams", "count", "N", least=1, most=256, default=1, applies=_MODELS,
@@ -207,8 +212,8 @@ def _of_models() -> Iterable[Option]:
 
 
 def _of_tasks() -> Iterable[Option]:
-    yield _option(OF_TASKS, "--task", "list", "NAME", name="tasks", aliases=("--task-name",), applies=(TASKS, SUITE, SPEC), common=True,
-        help="Only this task, entry or test. Repeatable.")
+    yield _option(OF_TASKS, "--task", "list", "NAME", name="tasks", aliases=("--task-name",), applies=(TASKS, SUITE, SPEC, ZOO), common=True,
+        help="Only this task, entry or test; of a zoo, models for this task, such as vision. Repeatable.")
     yield _option(OF_TASKS, "--framework", metavar="NAME", applies=(TASKS, SPEC),
         help="Of task files: prefix for the keys of the result. Of specifications: the framework, which chooses flags and observer.")
     for flag, metavar, help in (
@@ -236,10 +241,10 @@ def _of_suites() -> Iterable[Option]:
         help="A suite, as if named as a target.  [default: $BENCHWRIGHT_CONFIG, else $MILABENCH_CONFIG]")
     yield _option(OF_SUITES, "--system", metavar="FILE", applies=(SUITE,),
         help="System file: the machines to run on.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]")
-    yield _option(OF_SUITES, "--select", "words", "LIST", applies=(SUITE, *_SCRIPTS), common=True,
-        help="Only these names, groups or tags. Of a folder of scripts: labels as key=value. Comma-separated.")
-    yield _option(OF_SUITES, "--exclude", "words", "LIST", applies=(SUITE,),
-        help="All but these names, groups or tags.")
+    yield _option(OF_SUITES, "--select", "words", "LIST", applies=(SUITE, *_SWEPT), common=True,
+        help="Only these names, groups or tags. Of a folder of scripts or a zoo: labels as key=value. Comma-separated.")
+    yield _option(OF_SUITES, "--exclude", "words", "LIST", applies=(SUITE, ZOO),
+        help="All but these names, groups or tags; of a zoo, labels too.")
     yield _option(OF_SUITES, "--override", "list", "PATH=VALUE", name="overrides", applies=(SUITE,),
         help="Change a value, such as resnet50.argv.--epochs=1 or '*.max_duration=60'. Repeatable.")
     yield _option(OF_SUITES, "--use-current-env", "flag", aliases=("--use_current_env",), applies=(SUITE,),

@@ -158,8 +158,9 @@ def _metrics(request: Request) -> tuple[MetricSpec, ...]:
 
 
 def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
-    _check_exists(target)
     kind = kind_named(request.format) if request.format else kind_for(target)
+    if kind is None or not kind.recognises(target):
+        _check_exists(target)
     if kind is None:
         _refuse_other_yaml(target)
         raise InvalidInput(

@@ -11,6 +11,7 @@ PRECISIONS = ("fp32", "bf16", "fp16", "int8-dynamic")
 INFERENCE = "inference"
 TRAINING = "training"
 NEVER_CALLED = "never_called"
+ZOO_SCALES = ("tiny", "small", "full")
 
 
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     weights: bool = False  # whether the values of the weights are part of the identity
     items: int | None = None  # in one call, as given by the user
     trust: bool = False  # load model files that run code when loaded
+    scale: str = ZOO_SCALES[0]  # of the models of zoos
 
 
 class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +148,7 @@ class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
-    """A model of a script, or of a model file, on one runtime."""
+    """A model of a script, of a model file, or of a zoo, on one runtime."""
 
     usual_kind: ClassVar[str] = "model"
     shell: ClassVar[bool] = False
@@ -159,6 +161,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     script: str | None = None
     args: tuple[str, ...] = ()
     file: str | None = None
+    zoo: str | None = None  # such as timm:resnet18
+    scale: str = ZOO_SCALES[0]  # of a zoo's model
+    zoo_parameters: dict[str, str] = {}  # such as batch_size
     identity: str
     weights: str | None = None
     content: str | None = None
@@ -188,12 +193,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command of the script that builds it; of a model file, its name."""
-        program = (self.python, self.script) if self.script is not None else (self.file or "",)
+        """The command of the script that builds it; of a model file or a zoo's model, its name."""
+        program = (self.python, self.script) if self.script is not None else (self.file or self.zoo or "",)
         return (*filter(None, program), *self.args)
 
     def with_arguments(self, words: tuple[str, ...]) -> Model | None:
-        """With more arguments for its script; None for a model file."""
+        """With more arguments for its script; None for a model without one."""
         return None if self.script is None else msgspec.structs.replace(self, args=(*self.args, *words))
 
     def with_program(self, path: str) -> Model:

@@ -24,7 +24,7 @@ class ModelsKind(Kind):
     def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
         work = benchmark.workload
         if isinstance(work, Model):
-            return ("model",) if work.file is not None else ("models",)
+            return ("zoo",) if work.zoo is not None else ("model",) if work.file is not None else ("models",)
         return ("models",) if isinstance(work, ModelScript) else ("script",)
 
     def alternates(self, benchmark: Benchmark) -> bool:

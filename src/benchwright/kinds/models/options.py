@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.model import PRECISIONS, ModelOptions
+from benchwright.core.model import PRECISIONS, ZOO_SCALES, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
 from benchwright.kinds.runtime_names import runtimes_named
 
@@ -30,6 +30,7 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
         weights=values.get("weights", False),
         items=values.get("items"),
         trust=values.get("trust", False),
+        scale=values.get("scale") or ZOO_SCALES[0],
     )
 
 

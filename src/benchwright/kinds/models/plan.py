@@ -16,6 +16,7 @@ _MODULE = ("-m", "benchmodels")
 _SAME = (
     *("identity", "items", "items_from", "trust", "weights_in_identity", "file", "max_depth", "runtime", "precision"),
     *("streams", "builds", "rebuild", "step_timeout_s", "profile", "types", "input_files", "goldens", "tolerance"),
+    *("zoo", "scale", "zoo_parameters"),
 )
 # Others load a build instead of torch, and their memory is to be their own.
 _MODULE_RUNTIMES = ("torch-eager", "torch-compile")

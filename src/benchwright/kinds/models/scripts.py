@@ -1,4 +1,4 @@
-"""The scripts of folders, patterns and search folders."""
+"""The scripts of folders, patterns and search folders, and the models of zoos."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from msgspec.structs import replace
 
 from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.inputs.request import Request
+from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.corpora import corpus_folder
+from benchwright.kinds.models.zoo.targets import CORPORA, chosen, each_once, is_zoo_target, models_meant
 from benchwright.kinds.system_folders import refuse_system_folder
 
 _MEMBER = "::"
@@ -21,15 +23,17 @@ _PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 
 
 def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
-    """The request with each folder replaced by its scripts, and these scripts: a broken one does not stop the others."""
+    """The request with each folder replaced by its scripts, each pattern of a zoo by its models, and these: a broken one
+    does not stop the others."""
     targets, many = [], set()
     for target in request.targets:
-        found = _scripts_of(target, request)
+        found = _zoo_models(target, request) or _scripts_of(target, request)
         targets += found
         many |= set(found) - {target}
     everything = _all_scripts(request)
     many |= set(everything)
     targets += everything
+    targets = _each_model_once(targets, request)
     if request.shuffle or request.shard is not None:
         mine = _share_of(dict.fromkeys(target for target in targets if target in many), request)
         targets = [*(target for target in targets if target not in many), *mine]
@@ -46,13 +50,48 @@ def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
         return found
     number, shards = request.shard
     if not found:
-        raise InvalidInput("there are no scripts of folders to share out", where="--shard", remedy="name a folder")
+        raise InvalidInput(
+            "there are no scripts of folders or models of zoos to share out",
+            where="--shard",
+            remedy="name a folder, or a pattern such as timm:*",
+        )
     if not (mine := found[number - 1 :: shards]):
-        count = f"{len(found)} script{'' if len(found) == 1 else 's'}"
+        count = f"{len(found)} target{'' if len(found) == 1 else 's'}"
         raise InvalidInput(
             f"nothing is left for {number}/{shards}: there are {count}", where="--shard", remedy="use fewer shards"
         )
     return mine
+
+
+def _zoo_models(target: str, request: Request) -> list[str]:
+    """Each model that a zoo's target or corpus means; empty: it is none."""
+    target = _zoo_corpus(target) or target
+    if not is_zoo_target(target):
+        return []
+    suite = request.suite
+    found = chosen(
+        models_meant(target, request.python or default_python()),
+        tasks=request.tasks,
+        select=suite.select if suite else (),
+        exclude=suite.exclude if suite else (),
+        target=target,
+    )
+    return [model.target for model in found]
+
+
+def _zoo_corpus(name: str) -> str | None:
+    """The target for a corpus that is a zoo, if no folder has that name."""
+    return None if os.path.exists(corpus_folder(name)) else CORPORA.get(name.rstrip("/").removeprefix("corpora/"))
+
+
+def _each_model_once(targets: list[str], request: Request) -> list[str]:
+    """Without models that another zoo has, too."""
+    zoos = [target for target in targets if is_zoo_target(target)]
+    if len(zoos) < 2:
+        return targets
+    python = request.python or default_python()
+    kept = {model.target for model in each_once(m for target in zoos for m in models_meant(target, python))}
+    return [target for target in dict.fromkeys(targets) if target in kept or target not in zoos]
 
 
 def _scripts_of(target: str, request: Request) -> list[str]:
@@ -75,13 +114,15 @@ def _all_scripts(request: Request) -> list[str]:
     """All scripts of the search folders, if requested."""
     if not request.all_scripts:
         return []
-    many = any(os.path.isdir(t) or any(c in t for c in "*?[") for t in request.targets)
+    many = any(os.path.isdir(t) or _zoo_corpus(t) or any(c in t for c in "*?[") for t in request.targets)
     if not request.search_dirs and many:
         return []
     if not request.search_dirs and (request.targets or request.command or request.lines):
         raise InvalidInput("no folder given", where="--all", remedy="name a folder, or give it with --search-dir")
     return [
-        s for folder in request.search_dirs or (".",) for s in _chosen(scripts_in(_checked(folder)), folder, request)
+        s
+        for folder in request.search_dirs or (".",)
+        for s in _zoo_models(folder, request) or _chosen(scripts_in(_checked(folder)), folder, request)
     ]
 
 

@@ -224,12 +224,13 @@ def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
     found: dict[tuple[object, ...], list[ModelRow]] = {}
     for row in rows:
         model = row.model
-        key = (model.script or model.file, model.class_, row.parameter_count, model.place)
+        key = (model.script or model.file or model.zoo, model.class_, row.parameter_count, model.place)
         found.setdefault(key, []).append(row)
     paths = {str(path) for path, *_ in found}
+    zoos = {row.model.zoo for row in rows}
     groups = []
     for (path, *_), same in found.items():
-        alone = sum(os.path.basename(other) == os.path.basename(str(path)) for other in paths) == 1
+        alone = path not in zoos and sum(os.path.basename(other) == os.path.basename(str(path)) for other in paths) == 1
         groups.append(
             ModelGroup(
                 source=os.path.basename(str(path)) if alone else str(path),
@@ -278,7 +279,7 @@ def _only_profile(row: ModelRow) -> bool:
 def _compared(row: ModelRow) -> tuple[object, ...]:
     """What must be equal for a speed-up."""
     model, parameters = row.model, row.result.benchmark.parameters
-    where = (model.script, model.args, model.file, model.identity, model.device, model.threads)
+    where = (model.script, model.args, model.file, model.zoo, model.identity, model.device, model.threads)
     return (*where, tuple(sorted(parameters.items())), row.result.benchmark.placement.cores)
 
 

@@ -32,7 +32,7 @@ _LAUNCHES = re.compile(r"^\d+ of \d+ launches(, )?")
 _FEW_ROWS = 3  # named individually; more are counted
 _MOST_INPUTS = 4
 _OF_MODEL = (
-    *("script", "args", "file", "class", "identity", "weights", "parameters", "place", "inputs"),
+    *("script", "args", "file", "zoo", "scale", "class", "identity", "weights", "parameters", "place", "inputs"),
     *("items", "items_from", "set_to_eval"),
     *("runtime", "device", "precision", "threads", "streams", "profile", "source_note"),
 )

@@ -1,0 +1,1 @@
+"""Models of zoos as targets: `timm:resnet*`."""

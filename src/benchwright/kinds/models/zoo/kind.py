@@ -1,0 +1,128 @@
+"""A zoo's model as a target: `transformers:bert`, built from its configuration with random weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.model import ZOO_SCALES, Model
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.models.batches import ITEMS_OPTION
+from benchwright.kinds.models.benchmarks import (
+    USUAL_STOP,
+    USUAL_WARMUP,
+    on_device,
+    variant_name,
+    variants,
+    with_profile,
+)
+from benchwright.kinds.models.kind import ModelsKind
+from benchwright.kinds.models.zoo.listing import ListedModel
+from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
+from benchwright.kinds.sweep import is_variable, named_point, variables
+
+_SCALE = "scale"
+_DIGITS = 16
+
+
+class ZooKind(ModelsKind):
+    """Reads a zoo target as one benchmark for each model, point of a sweep, runtime, device and precision.
+
+    It asks the interpreter which models its zoos have; nothing is built.
+    """
+
+    name = "zoo"
+
+    def recognises(self, target: str) -> bool:
+        return is_zoo_target(target)
+
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+        python = options.python or default_python()
+        models = chosen(
+            models_meant(target, python),
+            tasks=options.names,
+            select=options.select,
+            exclude=options.exclude,
+            target=target,
+        )
+        return [
+            benchmark
+            for model in models
+            for point in options.points
+            for benchmark in _benchmarks(model, point, options, python)
+        ]
+
+
+def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions, python: str) -> Iterable[Benchmark]:
+    asked = _parameters(options.script_args) | {k: v for k, v in point.items() if not is_variable(k)}
+    scale = _checked_scale(asked.pop(_SCALE, options.models.scale))
+    shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
+    zoo = zoo_of(model.zoo, python, model.target)
+    given = options.models
+    for runtime, device, precision in variants(given):
+        workload = Model(
+            runtime=runtime,
+            device=device,
+            precision=precision,
+            python=python,
+            cwd=options.cwd or os.getcwd(),
+            zoo=model.target,
+            scale=scale,
+            zoo_parameters=asked,
+            identity=_digest(model.canonical, scale, sorted(asked.items())),
+            content=_digest(zoo.version, zoo.torch),
+            class_=model.target,
+            threads=given.threads,
+            streams=given.streams,
+            profile=given.profile,
+            items=given.items,
+            items_from=None if given.items is None else ITEMS_OPTION,
+            rebuild=given.rebuild,
+            step_timeout_s=given.step_timeout_s,
+            builds=options.builds,
+        )
+        yield from with_profile(
+            Benchmark(
+                name=model.target + named_point(shown) + variant_name(runtime, device, precision),
+                workload=workload,
+                source=model.target,
+                placement=on_device(device),
+                stop=USUAL_STOP,
+                warmup=USUAL_WARMUP,
+                loop="latency",
+                parameters=shown,
+                env=variables(point),
+                labels={**model.all_labels, _SCALE: scale},
+            )
+        )
+
+
+def _parameters(words: Sequence[str]) -> dict[str, str]:
+    """`--batch_size 8 --height 64`, or with =, as the zoo's parameters."""
+    found: dict[str, str] = {}
+    rest = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    for name, value in zip(rest[::2], rest[1::2], strict=False):
+        if not re.fullmatch(r"--[A-Za-z_][\w-]*", name):
+            break
+        found[name.removeprefix("--").replace("-", "_")] = value
+    if 2 * len(found) != len(rest):
+        text = f"'{' '.join(words)}' is not a list of parameters"
+        raise InvalidInput(text, where="--script-args", remedy="write --batch_size 8 --height 64")
+    return found
+
+
+def _checked_scale(word: str) -> str:
+    if word not in ZOO_SCALES:
+        remedy = did_you_mean(word, ZOO_SCALES) or f"use one of {', '.join(ZOO_SCALES)}"
+        raise InvalidInput(f"unknown scale '{word}'", where="--scale", remedy=remedy)
+    return word
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]

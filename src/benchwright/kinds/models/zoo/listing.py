@@ -1,0 +1,98 @@
+"""The zoos of an interpreter and their models, without building any."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.errors import CannotMeasure
+
+_PATIENCE_S = 60.0
+_PACKAGES = ("benchprobe", "benchmodels")  # that the interpreter gets
+
+
+class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """One model of a zoo, as the zoo lists it."""
+
+    zoo: str
+    name: str
+    task: str
+    labels: dict[str, str] = {}
+    same_as: str = ""
+
+    @property
+    def target(self) -> str:
+        return f"{self.zoo}:{self.name}"
+
+    @property
+    def canonical(self) -> str:
+        """The same for the same model in several zoos."""
+        return self.same_as or self.target
+
+    @property
+    def all_labels(self) -> dict[str, str]:
+        return {"zoo": self.zoo, "task": self.task, **self.labels}
+
+
+class ListedZoo(msgspec.Struct, frozen=True, kw_only=True):
+    """One zoo of an interpreter. Empty `version`: its library is not installed. `problem`: why it cannot be listed."""
+
+    zoo: str
+    version: str = ""
+    torch: str = ""
+    packages: tuple[str, ...] = ()
+    problem: str | None = None
+    models: tuple[ListedModel, ...] = ()
+
+
+def listed_zoos(python: str, names: Iterable[str] = ()) -> dict[str, ListedZoo]:
+    """These zoos of `python`, or all, by name. A name that it does not know is missing."""
+    return dict(_listed(python, tuple(dict.fromkeys(names))))
+
+
+@lru_cache(maxsize=32)
+def _listed(python: str, names: tuple[str, ...]) -> dict[str, ListedZoo]:
+    lines = _own_lines(names) if os.path.abspath(python) == os.path.abspath(sys.executable) else _lines(python, names)
+    zoos: dict[str, ListedZoo] = {}
+    models: dict[str, list[ListedModel]] = {}
+    for line in lines:
+        if "version" in line:
+            zoos[line["zoo"]] = msgspec.convert(line, ListedZoo)
+        else:
+            models.setdefault(line["zoo"], []).append(msgspec.convert(line, ListedModel))
+    return {name: msgspec.structs.replace(zoo, models=tuple(models.get(name, ()))) for name, zoo in zoos.items()}
+
+
+def _own_lines(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    from benchmodels.zoo.__main__ import listed
+
+    return list(listed(names))
+
+
+def _lines(python: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Asks another interpreter, which gets a copy of our packages, but not our environment."""
+    import subprocess
+    import tempfile
+
+    from benchwright.artifacts.probe_folder import probe_folder
+
+    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
+        command = [python, "-m", "benchmodels.zoo", "list", *names]
+        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder), packages=_PACKAGES))}
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CannotMeasure(f"{python} could not list its zoos: {error}; choose another with --python") from None
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise CannotMeasure(f"{python} could not list its zoos: {last}; choose another with --python")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
