@@ -124,7 +124,7 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "--shuffle", "flag", applies=_SWEPT,
         help="Run the scripts of folders and the models of zoos in an order chosen by --seed.")
     yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SWEPT), common=True,
-        help="Measure once for each value. It fills {NAME} in a command, --NAME of a script, or is a size of a zoo's model (batch_size, max_seq_length, height, width…); env:NAME is a variable. Repeatable.")
+        help="Measure once for each value. It fills {NAME} in a command, --NAME of a script, a size of a zoo's model; env:NAME is a variable. Repeatable.")
     yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SWEPT),
         help="Combine several --param: every combination, or value by value.  [default: grid]")
 
@@ -185,7 +185,7 @@ def _of_models() -> Iterable[Option]:
         help="Devices: cpu, cuda or cuda:1.  [default: cpu]")
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")
-    yield _option(OF_MODELS, "--scale", "choice", choices=ZOO_SCALES, default=ZOO_SCALES[0], applies=(ZOO,), common=True,
+    yield _option(OF_MODELS, "--scale", "choice", choices=ZOO_SCALES, default=ZOO_SCALES[0], applies=(ZOO,),
         help="Size of a zoo's models: tiny (few layers, small inputs), small, or full (as published).  [default: tiny]")
     yield _option(OF_MODELS, "--threads", "count", "N", least=1, applies=_MODELS,
         help="Threads of the runtime.  [default: one per core]")
@@ -213,7 +213,7 @@ def _of_models() -> Iterable[Option]:
 
 def _of_tasks() -> Iterable[Option]:
     yield _option(OF_TASKS, "--task", "list", "NAME", name="tasks", aliases=("--task-name",), applies=(TASKS, SUITE, SPEC, ZOO), common=True,
-        help="Only this task, entry or test; of a zoo, models for this task, such as vision. Repeatable.")
+        help="Only this task, entry or test. Of a zoo: models for this task, such as vision. Repeatable.")
     yield _option(OF_TASKS, "--framework", metavar="NAME", applies=(TASKS, SPEC),
         help="Of task files: prefix for the keys of the result. Of specifications: the framework, which chooses flags and observer.")
     for flag, metavar, help in (
@@ -244,7 +244,7 @@ def _of_suites() -> Iterable[Option]:
     yield _option(OF_SUITES, "--select", "words", "LIST", applies=(SUITE, *_SWEPT), common=True,
         help="Only these names, groups or tags. Of a folder of scripts or a zoo: labels as key=value. Comma-separated.")
     yield _option(OF_SUITES, "--exclude", "words", "LIST", applies=(SUITE, ZOO),
-        help="All but these names, groups or tags; of a zoo, labels too.")
+        help="All but these names, groups or tags. Of a zoo: labels too.")
     yield _option(OF_SUITES, "--override", "list", "PATH=VALUE", name="overrides", applies=(SUITE,),
         help="Change a value, such as resnet50.argv.--epochs=1 or '*.max_duration=60'. Repeatable.")
     yield _option(OF_SUITES, "--use-current-env", "flag", aliases=("--use_current_env",), applies=(SUITE,),
