@@ -6,12 +6,12 @@ import gc
 import threading
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import benchprobe
 from benchmodels.check.goldens import golden_errors
 from benchmodels.check.output_check import Agreement
-from benchmodels.check.reference import Reference, judged
+from benchmodels.check.reference import FLOAT64, Reference, judged
 from benchmodels.ending import end_children, leave
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
@@ -20,8 +20,8 @@ from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.work import CallWork
 from benchmodels.reports import HIGHER, LOWER, BuildSteps, Reports
-from benchmodels.runtimes.base import OpTime, Options, Runtime, Session, TimesItself, Unsupported
-from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic
+from benchmodels.runtimes.base import OpTime, Options, Runtime, Session, TellsKernels, TimesItself, Unsupported
+from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic, as_seen
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Arrays, Details, ModelInputs, Value
@@ -58,6 +58,7 @@ def tell_operators(reports: Reports, found: Sequence[OpTime]) -> None:
         reports.measured("op.time", [seconds], "s", LOWER, {"op": op, "calls": f"{times:g}"})
 
 
+_Errors = Tuple[Optional[float], Optional[float]]
 SMALL_BYTES = 16_000_000
 FRESH_BYTES = 256_000_000  # of inputs prepared ahead per stream, if calls consume them
 BATCH_UNKNOWN = "rates are in calls/s because the batch size is not known; set it with --items N"
@@ -109,15 +110,20 @@ class ModelMeasurement:
             self._tell_memory(peak)
             with self._reports.at("run"):
                 outputs.append(session.outputs(session.run(calls.prepared())))
+                if isinstance(session, TellsKernels):
+                    session.details.update(session.kernels(calls.fresh()))
         finally:
             session.close()
         batch = self._tell_items(subject)
         work = subject.work(session.precision)
-        computed = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
-        if computed.where is not None:
+        told = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
+        errors = self._check(outputs, subject.reference, TF32 if told.kinds else told.precision)
+        computed, doubt = as_seen(told, *errors)
+        if doubt is not None:
+            self._reports.message(doubt, "info" if told.kinds else "warning")
+        if computed.where is not None or computed != told or isinstance(session, TellsKernels):
             self._tell_runtime(session, computed)
         self._tell_work(work, batch, computed)
-        self._check(outputs, subject.reference, TF32 if computed.kinds else computed.precision)
         if self._settings.goldens:
             self._compare(outputs[-1])
 
@@ -180,7 +186,7 @@ class ModelMeasurement:
     def _tell_runtime(self, session: Session, computed: Optional[Arithmetic] = None) -> None:
         """Reported again once the model's arithmetic is known; the last report counts."""
         options, details = self._options, session.details
-        if computed is not None:
+        if computed is not None and (computed.where is not None or "tf32_allowed" in details):
             details = {**details, "tf32": computed.where}
         self._reports.event(
             "runtime",
@@ -227,7 +233,8 @@ class ModelMeasurement:
             else:
                 self._reports.message(f"work: {work.note}", "info")
 
-    def _check(self, outputs: List[Arrays], find: Callable[[], Reference], precision: str) -> None:
+    def _check(self, outputs: List[Arrays], find: Callable[[], Reference], precision: str) -> _Errors:
+        """The relative error of the outputs, and the model's own in float32, where they can be compared."""
         with self._reports.at("check"):
             gc.collect()  # the session's copies of the weights
             try:
@@ -235,13 +242,18 @@ class ModelMeasurement:
             except Exception as error:
                 text = f"not checked, no reference: {type(error).__name__}: {error}"
                 self._tell_check(Agreement(False, text[:1000], {}, False))
-                return
+                return None, None
             found = judged(outputs, reference, precision)
             if reference.note:
                 self._reports.message(f"the reference is {reference.label}: {reference.note}", "info")
             if found.ok and not found.claimed:
                 self._reports.message(found.detail)
             self._tell_check(found)
+            if reference.label != FLOAT64 or not found.claimed:
+                return None, None
+            return found.figures.get("relative_l2"), max(
+                (each.relative_l2 or 0.0 for each in reference.own), default=0.0
+            )
 
     def _compare(self, outputs: Arrays) -> None:
         """The outputs of the last call with golden ones."""

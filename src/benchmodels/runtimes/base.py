@@ -155,6 +155,14 @@ class TimesItself(Protocol):
         """The duration of the last `run` by that clock."""
 
 
+@runtime_checkable
+class TellsKernels(Protocol):
+    """A session that knows more about how it computes once it is called."""
+
+    def kernels(self, prepared: Prepared) -> Details:
+        """One more call; what else to report among its details."""
+
+
 class Runtime(Protocol):
     """One way to run models. Derive from `RuntimeBase`, which has a default for almost everything."""
 

@@ -100,7 +100,7 @@ class OnnxRuntimeTensorRT(OnnxRuntime):
     """ONNX Runtime through TensorRT."""
 
     name = "onnxruntime-tensorrt"
-    aliases: Tuple[str, ...] = ("trt",)
+    aliases: Tuple[str, ...] = ("trt", "tensorrt")
     precisions: Tuple[str, ...] = (FP32, FP16)
     providers: Mapping[str, Sequence[str]] = {"cuda": ("TensorrtExecutionProvider",)}
 

@@ -19,6 +19,9 @@ GROUP = "benchmodels.runtimes"
 BUILT_IN = {
     "torch-eager": "benchmodels.runtimes.torch_eager:TorchEager",
     "torch-compile": "benchmodels.runtimes.torch_compile:TorchCompile",
+    "torch-compile-max-autotune": "benchmodels.runtimes.torch_compile:TorchCompileMaxAutotune",
+    "torch-compile-cuda-graphs": "benchmodels.runtimes.torch_compile:TorchCompileCudaGraphs",
+    "torch-tensorrt": "benchmodels.runtimes.torch_compile:TorchTensorRT",
     "onnxruntime": "benchmodels.runtimes.onnxruntime:OnnxRuntime",
     "onnxruntime-tensorrt": "benchmodels.runtimes.onnxruntime:OnnxRuntimeTensorRT",
     "openvino": "benchmodels.runtimes.openvino:OpenVino",

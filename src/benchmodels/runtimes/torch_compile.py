@@ -23,9 +23,9 @@ from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.compiled_code import remove_damaged
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import SharedStream
-from benchmodels.runtimes.parts.torch_session import TorchSession, session_on
+from benchmodels.runtimes.parts.torch_session import TorchSession, kernels_of, session_on
 from benchmodels.runtimes.torch_eager import TorchEager, module_of
-from benchmodels.types import Arrays, Module, Prepared, Value
+from benchmodels.types import Arrays, Details, Module, Prepared, Value
 
 
 class TorchCompile(TorchEager):
@@ -34,7 +34,9 @@ class TorchCompile(TorchEager):
     name = "torch-compile"
     aliases: Tuple[str, ...] = ("torch-compiled", "inductor")
     precisions: Tuple[str, ...] = (FP32, BF16, FP16)
-    build_packages = ("triton",)
+    build_packages: Tuple[str, ...] = ("triton",)
+    mode: Optional[str] = None  # torch's name for it; None: its default
+    backend = "inductor"
 
     def unavailable(self, options: Options) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)
@@ -51,12 +53,58 @@ class TorchCompile(TorchEager):
             details["compile_cache_damaged"] = damaged
         config = import_module("torch._inductor.config")
         config.cpp.threads = options.threads  # part of the code, and of the key in torch's own cache
-        inner = session_on(options)(compiled(fit.module), options, fit.precision, details)
+        if self.mode is not None:
+            details["compile_mode"] = self.mode
+        inner = session_on(options)(compiled(fit.module, self.mode, self.backend), options, fit.precision, details)
         inner.threads_are_fixed = True
-        return CompiledSession(inner, fit.module)
+        return CompiledSession(inner, fit.module, self.mode, self.backend)
 
 
-def compiled(module: Module) -> Module:
+class TorchCompileMaxAutotune(TorchCompile):
+    """Tries several kernels for each product, and replays CUDA graphs where there are any: a longer build."""
+
+    name = "torch-compile-max-autotune"
+    aliases = ("max-autotune",)
+    mode = "max-autotune"
+
+
+class TorchCompileCudaGraphs(TorchCompile):
+    """Replays a CUDA graph instead of launching one kernel after the other."""
+
+    name = "torch-compile-cuda-graphs"
+    aliases = ("cuda-graphs", "reduce-overhead")
+    mode = "reduce-overhead"
+
+    def unavailable(self, options: Options) -> Optional[str]:
+        if options.device_type != "cuda":
+            return f"CUDA graphs need a CUDA device, not {options.device}"
+        return super().unavailable(options)
+
+
+class TorchTensorRT(TorchCompile):
+    """TensorRT as a backend of torch.compile, for the parts of the model that it takes."""
+
+    name = "torch-tensorrt"
+    aliases = ("torch-trt",)
+    precisions = (FP32, FP16)
+    packages = ("torch-tensorrt",)
+    build_packages = ("torch", "tensorrt")
+    backend = "torch_tensorrt"
+
+    def unavailable(self, options: Options) -> Optional[str]:
+        if options.device_type != "cuda":
+            return f"TensorRT needs a CUDA device, not {options.device}"
+        if not is_importable("torch_tensorrt"):
+            return "torch_tensorrt is not installed: pip install torch-tensorrt"
+        return torch_modules.unavailable(options)
+
+    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
+        with explaining("load"):
+            import_module("torch_tensorrt")  # makes the backend known to torch
+        return super().load(what, options)
+
+
+def compiled(module: Module, mode: Optional[str] = None, backend: str = "inductor") -> Module:
     """A compiled module that shares nothing with what the script compiled before.
 
     That would count towards the recompilation limit, beyond which torch silently stops compiling.
@@ -66,7 +114,7 @@ def compiled(module: Module) -> Module:
     dynamo.reset()
     torch_modules.allow_compiling()
     _counters().clear()
-    return torch.compile(module, dynamic=False)
+    return torch.compile(module, dynamic=False, mode=mode, backend=backend)
 
 
 def lacking_compiler(options: Options) -> Optional[str]:
@@ -83,13 +131,18 @@ class CompiledSession(SharedStream):
 
     first_run_builds = True
 
-    def __init__(self, inner: TorchSession, module: Module) -> None:
+    def __init__(self, inner: TorchSession, module: Module, mode: Optional[str], backend: str) -> None:
         super().__init__(inner)
+        self._mode, self._backend = mode, backend
         self._inner = inner
         self._module = module
         self._checked = False
-        self.provider = f"inductor {inner.provider.partition(' ')[2]}"
+        self.provider = f"{backend} {inner.provider.partition(' ')[2]}"
         self.outputs, self.profile = self._checked_outputs, self._profile
+
+    def kernels(self, prepared: Any) -> Details:
+        """Those that torch chooses for the module; compiled code asks in the same way."""
+        return {} if self._inner.provider.endswith("cpu") else kernels_of(self._module, prepared)
 
     def close(self) -> None:
         self._inner.close()
@@ -104,7 +157,7 @@ class CompiledSession(SharedStream):
         """Compiles it again, with a mark around each fused kernel."""
         config = import_module("torch._inductor.config")
         with config.patch({"cpp.enable_kernel_profile": True}):
-            self._inner.call = compiled(self._module)
+            self._inner.call = compiled(self._module, self._mode, self._backend)
             return self._inner.profile(prepared, calls)
 
     def _note_what_was_compiled(self) -> None:
@@ -116,6 +169,8 @@ class CompiledSession(SharedStream):
         self.details["graph_breaks"] = sum(counters["graph_break"].values())
         self.details["compile_cache_hits"] = hits
         self.details["compile_cache_misses"] = misses
+        if self._mode is not None and inductor.get("cudagraph_skips"):
+            self.details["cudagraph_skips"] = inductor["cudagraph_skips"]
         if self._inner.provider.endswith("cpu"):
             self.details["vector_instructions"] = vector_instructions()
         if not graphs:

@@ -282,3 +282,25 @@ def test_tf32_is_said_of_what_is_computed_in_it(
     assert (last["precision"], last["details"].get("tf32")) == (precision, where)
     assert given == [{f"flops_per_call.{name}": value for name, value in flops.items()}]
     assert one(events, "check")["ok"] == (where is not None)
+
+
+def test_tf32_that_was_allowed_but_not_used_is_told_from_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, float]] = []
+    monkeypatch.setattr("benchprobe.give", lambda **values: given.append(values))
+    session = FakeSession()
+    session.details = {"threads": 3, "tf32_allowed": ["convolutions", "recurrent layers"]}
+    exact = Reference({"y": RIGHT.outputs["y"] * (1 + 2e-7)}, RIGHT.label, [OutputError(0.0, 1e-7, 1.0)])
+    events = measured(session, exact, batch=None, work=CallWork(100.0, None, None, {"convolutions": 100.0}))
+    last = [event for event in events if event["event"] == "runtime"][-1]
+    assert (last["precision"], last["details"]["tf32"]) == ("fp32", None)
+    assert given == [{"flops_per_call.fp32": 100.0}]
+    assert any("was not used" in event["text"] for event in events if event["event"] == "message")
+
+
+def test_what_a_session_knows_of_its_kernels_is_told_with_its_runtime() -> None:
+    class Knowing(FakeSession):
+        def kernels(self, prepared: Any) -> dict[str, Any]:
+            return {"attention": ["flash"]}
+
+    last = [event for event in measured(Knowing()) if event["event"] == "runtime"][-1]
+    assert last["details"]["attention"] == ["flash"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any, Collection, List, Mapping, NamedTuple, Optional, Tuple
 
 FP32, TF32 = "fp32", "tf32"
+# TF32 makes errors some thousand times as large as those of float32. Compared with the model's own error in float32:
+AS_IN_FP32, AS_IN_TF32 = 30.0, 300.0
 PRODUCTS, CONVOLUTIONS, RECURRENT = "products", "convolutions", "recurrent layers"
 KINDS = (PRODUCTS, CONVOLUTIONS, RECURRENT)
 SINCE = 8  # the compute capability that has it
@@ -40,6 +42,25 @@ def _is_on(switch: Any) -> bool:
     """Newer versions of torch have a precision for each kind, in which the older switches show."""
     precision = getattr(switch, "fp32_precision", None)
     return precision == TF32 if isinstance(precision, str) else bool(switch.allow_tf32)
+
+
+def as_seen(told: Arithmetic, error: Optional[float], own: Optional[float]) -> Tuple[Arithmetic, Optional[str]]:
+    """What the error says about it: a library need not use TF32 where it may. With what a reader should know.
+
+    `error`: relative, of the outputs; `own`: that of the model in float32 on the CPU. None or 0: nothing can be said.
+    """
+    if told.precision not in (FP32, TF32) or not error or not own:
+        return told, None
+    if told.kinds and error < AS_IN_FP32 * own:
+        where = " and ".join(told.kinds)
+        text = f"TF32 is allowed in {where}, but the error of {error:.1g} is that of float32, so it was not used"
+        return Arithmetic(FP32), text
+    if not told.kinds and error > AS_IN_TF32 * own:
+        text = (
+            f"the error of {error:.1g} is {error / own:,.0f} times the model's own in float32, as if computed in TF32"
+        )
+        return told, f"{text}, which the settings do not allow"
+    return told, None
 
 
 def arithmetic(precision: str, allowed: Collection[str], work: Mapping[str, float]) -> Arithmetic:

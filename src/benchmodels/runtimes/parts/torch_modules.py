@@ -19,6 +19,7 @@ NO_COMPILER = "TORCHDYNAMO_DISABLE"
 CAST_TO = {BF16: "bfloat16", FP16: "float16"}
 ENGINES = ("qnnpack", "onednn")  # for int8, on processors that torch's own choice does not run on
 PRECISION_OF = {"float32": FP32, "bfloat16": BF16, "float16": FP16, "float64": "fp64"}
+PRECISION_OF.update(dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), "fp8"))
 
 
 class Fitted(NamedTuple):
@@ -81,7 +82,15 @@ def device_details(options: Options) -> Details:
         "device_name": torch.cuda.get_device_name(options.device),
         "tf32_allowed": allowed_by(torch.backends, torch.cuda.get_device_capability(options.device)),
         "cudnn_benchmark": torch.backends.cudnn.benchmark,
+        "deterministic": torch.are_deterministic_algorithms_enabled() or torch.backends.cudnn.deterministic,
+        "reduced_sums": _reduced_sums(torch.backends.cuda.matmul),
     }
+
+
+def _reduced_sums(matmul: Any) -> List[str]:
+    """The types whose products may be summed in that type itself, instead of float32."""
+    switches = {BF16: "allow_bf16_reduced_precision_reduction", FP16: "allow_fp16_reduced_precision_reduction"}
+    return [name for name, switch in switches.items() if getattr(matmul, switch, False) in (True, (True, True))]
 
 
 def fitted(module: Module, options: Options) -> Fitted:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, List, Sequence, Tuple
 
 from benchmodels.arrays import to_array
 from benchmodels.runtimes.base import Inputs, OpTime, Options, Session, Times, slowest_first
+from benchmodels.runtimes.parts.attention import attention_kernels
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, SharedStream, add_time, closed
 from benchmodels.runtimes.parts.torch_modules import CAST_TO
 from benchmodels.tensors import flatten_call, is_plain, rebuilt_call, to_arrays
@@ -105,6 +106,9 @@ class DeviceTorchSession(TorchSession):
         self._wait()
         return result
 
+    def kernels(self, prepared: Inputs) -> Details:
+        return kernels_of(self.call, prepared)
+
 
 class TorchStream(SharedStream):
     """A caller in its own thread and, if the device has streams, on its own stream."""
@@ -123,6 +127,11 @@ class TorchStream(SharedStream):
                 return result
 
         super().__init__(owner, run)
+
+
+def kernels_of(call: Callable[..., Value], prepared: Inputs) -> Details:
+    found = attention_kernels(lambda: call(*prepared.args, **prepared.kwargs))
+    return {"attention": found} if found else {}
 
 
 def session_on(options: Options) -> Callable[..., TorchSession]:

@@ -89,3 +89,15 @@ def test_every_built_in_runtime_says_what_the_doctor_and_reports_ask():
     for runtime in all_runtimes():
         assert runtime.packages, runtime.name
         assert runtime.through_onnx == ("onnxscript" in getattr(runtime, "build_packages", ())), runtime.name
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "why"),
+    [
+        ("torch-compile-cuda-graphs", "cpu", "CUDA graphs need a CUDA device, not cpu"),
+        ("torch-tensorrt", "cpu", "TensorRT needs a CUDA device, not cpu"),
+        ("torch-tensorrt", "cuda", "pip install torch-tensorrt"),
+    ],
+)
+def test_what_a_runtime_for_gpus_lacks_is_told(name: str, device: str, why: str) -> None:
+    assert why in (runtime_named(name).unavailable(Options(device=device)) or "")

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, KINDS, PRODUCTS, RECURRENT, Arithmetic, allowed_by, arithmetic
+from benchmodels.runtimes.parts.tf32 import (
+    CONVOLUTIONS,
+    KINDS,
+    PRODUCTS,
+    RECURRENT,
+    Arithmetic,
+    allowed_by,
+    arithmetic,
+    as_seen,
+)
 
 USUAL = [CONVOLUTIONS, RECURRENT]  # what torch allows by itself
 AMPERE, VOLTA = (8, 0), (7, 0)
@@ -112,3 +121,28 @@ def test_torch_itself_is_read_whatever_switches_a_script_uses() -> None:
     done = subprocess.run([sys.executable, "-c", READ_EACH, *expected], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert dict(map(json.loads, done.stdout.splitlines())) == expected
+
+
+ALL_TF32 = Arithmetic("tf32", "all products", (PRODUCTS, CONVOLUTIONS))
+PARTLY = Arithmetic("fp32", "convolutions only", (CONVOLUTIONS,))
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "own", "seen", "words"),
+    [
+        (ALL_TF32, 4e-4, 3e-7, ALL_TF32, None),
+        (ALL_TF32, 6e-7, 3e-7, Arithmetic("fp32"), "was not used"),
+        (PARTLY, 2e-6, 4e-7, Arithmetic("fp32"), "allowed in convolutions"),
+        (PARTLY, 3e-4, 4e-7, PARTLY, None),
+        (Arithmetic("fp32"), 6e-4, 3e-7, Arithmetic("fp32"), "2,000 times the model's own"),
+        (Arithmetic("fp32"), 6e-7, 3e-7, Arithmetic("fp32"), None),
+        (Arithmetic("bf16"), 6e-3, 3e-7, Arithmetic("bf16"), None),
+        (ALL_TF32, None, 3e-7, ALL_TF32, None),
+        (ALL_TF32, 6e-7, 0.0, ALL_TF32, None),
+    ],
+)
+def test_the_error_says_whether_tf32_was_used_where_it_may_be(told, error, own, seen, words) -> None:
+    found, text = as_seen(told, error, own)
+    assert found == seen
+    assert (text is None) == (words is None)
+    assert words is None or words in text

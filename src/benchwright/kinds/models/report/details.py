@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from benchwright.core.numbers.quantities import format_duration
@@ -46,6 +47,7 @@ def _runtime(told: dict[str, Any]) -> str:
     """`onnxruntime 1.24, CPUExecutionProvider, 2 threads, passive wait, fp32`."""
     threads = told.get("threads")
     wait = told.get("wait_policy")
+    details = told.get("details") if isinstance(told.get("details"), dict) else None
     parts = (
         f"{told.get('name', '')} {told.get('version') or ''}".strip(),
         told.get("provider"),
@@ -53,9 +55,23 @@ def _runtime(told: dict[str, Any]) -> str:
         f"{threads} thread{'s' if threads != 1 else ''}" if threads else None,
         f"{wait} wait" if wait else None,
         told.get("precision"),
-        f"TF32 in {told['details']['tf32']}" if (told.get("details") or {}).get("tf32") else None,
+        *_arithmetic(details or {}),
     )
     return ", ".join(str(part) for part in parts if part)
+
+
+def _arithmetic(details: dict[str, Any]) -> Iterator[str]:
+    """How it computes on an accelerator, beyond the precision."""
+    if details.get("tf32"):
+        yield f"TF32 in {details['tf32']}"
+    if isinstance(kernels := details.get("attention"), list) and kernels:
+        yield f"attention by {' and '.join(map(str, kernels))}"
+    if details.get("compile_mode"):
+        yield f"mode {details['compile_mode']}"
+    if "cudnn_benchmark" in details:
+        yield f"cuDNN's benchmark {'on' if details['cudnn_benchmark'] else 'off'}"
+    if details.get("deterministic"):
+        yield "deterministic"
 
 
 def _build(steps: Any) -> str:
