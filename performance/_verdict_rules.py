@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchwright.analysis.statistics.distributions import mann_whitney_at_most, student_quantile
+from benchwright.analysis.statistics.launch_noise import freedom, students
 from benchwright.analysis.statistics.sequential import look_schedule
 from benchwright.analysis.statistics.spending import levels_at
 
@@ -28,36 +29,9 @@ class Design:
         self.looks = looks or look_schedule(most)
         shares = [look / most for look in self.looks]
         self.limits = [
-            student_quantile(1 - levels_at(shares[: n + 1]).nominal_of(alpha), look - 1)
+            student_quantile(1 - levels_at(shares[: n + 1]).nominal_of(alpha), freedom(2 * look))
             for n, look in enumerate(self.looks)
         ]
-
-
-def students(first: Array, second: Array, control_first: Array, log_ratio: float) -> Array:
-    """`PairedTest`'s statistic of every replica, from replicas x pairs of logarithms in the order they ran."""
-    first = first - np.where(control_first, 0.0, log_ratio)
-    second = second - np.where(control_first, log_ratio, 0.0)
-    steps = second - first
-    count = steps.shape[1]
-    sign = np.where(control_first, 1.0, -1.0)
-    if count < 12:
-        return _student(sign * steps)
-    around = _limited(first[:, 2:] - second[:, :-2], 2.5)
-    inner = _limited(steps[:, 1:-1], 2.5)
-    slope = (around * inner).sum(1) / np.maximum((around**2).sum(1), 1e-300)
-    slope = np.clip(slope - 0.1 * math.sqrt(18 / (count - 2)), 0, 1 / 3)
-    steps = steps.copy()
-    steps[:, 1:-1] -= slope[:, None] * around
-    return _student(_limited(sign * steps, 2.0))
-
-
-def _limited(values: Array, far: float) -> Array:
-    reach = far * 1.4826 * np.median(np.abs(values), axis=1, keepdims=True)
-    return np.where(reach > 0, np.clip(values, -reach, reach), values)
-
-
-def _student(values: Array) -> Array:
-    return values.mean(1) / (values.std(1, ddof=1) / np.sqrt(values.shape[1]))
 
 
 def random_orders(rng: np.random.Generator, replicas: int, pairs: int) -> Array:
@@ -73,9 +47,8 @@ def judged(launches: Array, control_first: Array, effect: float, design: Design,
     `launches`: replicas x twice as many launches as pairs, as logarithms, without the effect.
     """
     truth, limit = math.log1p(effect), math.log1p(margin)
-    pairs = launches.reshape(len(launches), -1, 2)
-    first = pairs[:, :, 0] + np.where(control_first, 0.0, truth)
-    second = pairs[:, :, 1] + np.where(control_first, truth, 0.0)
+    is_treatment = np.stack([~control_first, control_first], axis=2).reshape(launches.shape)
+    measured = launches + truth * is_treatment
     count = len(launches)
     going = np.ones(count, dtype=bool)
     found = {
@@ -88,8 +61,8 @@ def judged(launches: Array, control_first: Array, effect: float, design: Design,
         rows = np.flatnonzero(going)
         if not len(rows):
             break
-        part = first[rows, :look], second[rows, :look], control_first[rows, :look]
-        zero, low, high, true = (students(*part, r) for r in (0.0, -limit, limit, truth))
+        sides, values = is_treatment[rows, : 2 * look], measured[rows, : 2 * look]
+        zero, low, high, true = (students(values - r * sides, sides) for r in (0.0, -limit, limit, truth))
         same = (low > most) & (high < -most)
         differs = np.abs(zero) >= most
         ends = same | differs | (look == design.looks[-1])

@@ -45,13 +45,18 @@ def student_two_sided(t: float, freedom: float) -> float:
     return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
-@lru_cache(maxsize=1024)
 def student_quantile(confidence: float, freedom: float) -> float:
     """The t that bounds the middle `confidence` of Student's distribution."""
+    return student_limit(1 - confidence, freedom)
+
+
+@lru_cache(maxsize=1024)
+def student_limit(chance: float, freedom: float) -> float:
+    """The t that is reached or exceeded, on either side, with this `chance`."""
     low, high = 0.0, 1e4
     for _ in range(80):
         middle = (low + high) / 2
-        if student_two_sided(middle, freedom) > 1 - confidence:
+        if student_two_sided(middle, freedom) > chance:
             low = middle
         else:
             high = middle

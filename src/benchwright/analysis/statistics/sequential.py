@@ -1,10 +1,8 @@
-"""The test of an A/B: the ratio within pairs of launches, its interval and its p-value, valid at every look.
+"""The test of an A/B: the ratio of launches in pairs, its interval and its p-value, valid at every look.
 
 A pair is a launch of each side, one after the other, in random and balanced order. To test a ratio, the treatment's times are
-divided by it; what is left is noise, and which side came first in a pair is chance. From 12 pairs on, each difference is made smaller by
-what its neighbours predict (if the machine gets slower from the launch before the pair to the one after it, a third of that is
-expected within it), and outliers are limited, before Student's t judges. The prediction uses the noise alone, not which side
-came first, so it cannot favour one. The interval holds the ratios that are not rejected: it and the p-value cannot disagree.
+divided by it; what is left is noise, and which side came first in a pair is chance. Whether the sides still differ is judged by Student's
+t in that noise (`launch_noise`). The interval holds the ratios that are not rejected: it and the p-value cannot disagree.
 Why this test: docs/decisions/0034-verdicts.md.
 """
 
@@ -15,17 +13,12 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.statistics.distributions import student_two_sided
+from benchwright.analysis.statistics.distributions import student_limit, student_two_sided
 from benchwright.analysis.statistics.spending import Levels
 
-_FEWEST_TO_ADJUST = 12  # with fewer, the prediction is fitted to too little
-_MOST_PREDICTED = 1 / 3  # of the change from before the pair to after it: three steps, one of them within
-_NOT_TRUSTED = 0.1  # of the slope with 18 neighbours: taken off, since noise has a slope too
-_FAR = 2.0  # robust standard deviations, beyond which a difference is limited
-_FAR_NEIGHBOUR = 2.5
-_TO_DEVIATION = 1.4826  # from the median of distances
-_HALVINGS = 50
+_FEWEST_PAIRS = 6  # with fewer there are too few degrees of freedom
 _ENDLESS = 100.0  # as a logarithm of a ratio
+_PARTS, _ROUNDS = 32, 7  # to find an end: the part it is in, of so many, so often
 _FIRST_LOOK, _LATER = 8, 1.25  # pairs; each look after a quarter more
 
 
@@ -54,60 +47,69 @@ def look_schedule(most: int) -> tuple[int, ...]:
 
 
 class PairedTest:
-    """Pairs in the order they ran; at least two."""
+    """Pairs in the order they ran; at least six."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
-        self._pairs = pairs
-        self._ratios = [p.treatment - p.control for p in pairs]
-        self.estimate = self._estimated()
+        import numpy as np  # here: most commands compare nothing, and start sooner without it
+
+        from benchwright.analysis.statistics.launch_noise import freedom, students
+
+        if len(pairs) < _FEWEST_PAIRS:
+            raise ValueError(f"{len(pairs)} pairs are too few to test")
+        is_treatment = np.array([side is p.control_first for p in pairs for side in (False, True)])
+        launches = np.array([v for p in pairs for v in (p[:2] if p.control_first else p[1::-1])])
+
+        def students_of(log_ratios: Sequence[float]) -> list[float]:
+            without = launches - np.multiply.outer(log_ratios, is_treatment)
+            found: list[float] = students(without, is_treatment).tolist()
+            return found
+
+        ratios = [p.treatment - p.control for p in pairs]
+        self._students = students_of
+        self._reach = max(1e-9, statistics.stdev(ratios))
+        self._freedom = freedom(len(launches))
+        self.estimate = self._estimated(statistics.median(ratios))
 
     def chance(self, log_ratio: float) -> float:
         """The two-sided p-value of this ratio, by itself."""
-        return student_two_sided(self._student(log_ratio), len(self._pairs) - 1)
+        return student_two_sided(self._students([log_ratio])[0], self._freedom)
 
     def bounds(self, level: float) -> LogInterval:
         """The ratios whose p-value is above `level`; 1 is among them exactly if its own is."""
         return LogInterval(self._end(level, -1), self._end(level, 1))
 
-    def _estimated(self) -> float:
+    def _estimated(self, near: float) -> float:
         """The ratio that no difference remains for."""
-        low, high = min(self._ratios), max(self._ratios)
-        if low == high:
-            return low
-        return _crossing(lambda ratio: self._student(ratio) > 0, low, high)
+        left = self._students([near])[0]
+        return near if left == 0 else self._last(lambda student: student * left > 0, near, self._reaching(near, left))
 
     def _end(self, level: float, direction: int) -> float:
-        def is_inside(ratio: float) -> bool:
-            return self.chance(ratio) > level
+        limit = student_limit(level, self._freedom)
 
-        inside, reach = self.estimate, max(1e-9, statistics.stdev(self._ratios))
-        if self.estimate * direction < 0:  # no difference lies on this side
-            if not is_inside(0.0):
-                return _crossing(is_inside, inside, 0.0)
-            inside = 0.0
-        while is_inside(outside := inside + direction * reach):
-            reach *= 2
-            if reach > _ENDLESS:
-                return direction * math.inf
-        return _crossing(is_inside, inside, outside)
+        def is_inside(student: float) -> bool:
+            return abs(student) < limit
 
-    def _student(self, log_ratio: float) -> float:
-        values = self._differences(log_ratio)
-        mean, spread = statistics.fmean(values), statistics.stdev(values)
-        if spread <= 1e-15 * max(1.0, abs(log_ratio)):
-            return 0.0 if abs(mean) <= 1e-12 else math.copysign(math.inf, mean)
-        return mean / (spread / math.sqrt(len(values)))
+        if self.estimate * direction >= 0:
+            return self._last(is_inside, self.estimate, self._reaching(self.estimate, direction))
+        if self.chance(0.0) <= level:  # no difference lies on this side
+            return self._last(is_inside, self.estimate, [0.0])
+        return self._last(is_inside, 0.0, self._reaching(0.0, direction))
 
-    def _differences(self, log_ratio: float) -> list[float]:
-        """Treatment minus control, if the true difference is `log_ratio`."""
-        if len(self._pairs) < _FEWEST_TO_ADJUST:
-            return [ratio - log_ratio for ratio in self._ratios]
-        ran = [
-            (p.control, p.treatment - log_ratio) if p.control_first else (p.treatment - log_ratio, p.control)
-            for p in self._pairs
-        ]
-        steps = _without_prediction(ran)
-        return _limited([s if p.control_first else -s for s, p in zip(steps, self._pairs, strict=True)], _FAR)
+    def _reaching(self, start: float, direction: float) -> list[float]:
+        """Ratios further and further away."""
+        doublings = range(2 + math.ceil(math.log2(_ENDLESS / self._reach)))
+        return [start + math.copysign(self._reach * 2.0**doubling, direction) for doubling in doublings]
+
+    def _last(self, holds: Callable[[float], bool], inside: float, further: Sequence[float]) -> float:
+        """The last ratio that `holds` is true for, from `inside`, one that it is true for, to the first of `further` that it is not."""
+        for _ in range(_ROUNDS):
+            beyond = [n for n, student in enumerate(self._students(further)) if not holds(student)]
+            if not beyond:
+                return math.copysign(math.inf, further[-1] - inside)
+            outside = further[beyond[0]]
+            inside = further[beyond[0] - 1] if beyond[0] else inside
+            further = [inside + (outside - inside) * part / _PARTS for part in range(1, _PARTS)] + [outside]
+        return inside
 
 
 class Looked(NamedTuple):
@@ -124,32 +126,3 @@ class Looked(NamedTuple):
     def bounds(self, level: float) -> LogInterval:
         """0 is inside exactly if `p_value` is above `level`."""
         return self.test.bounds(self.levels.nominal_of(level))
-
-
-def _without_prediction(ran: Sequence[tuple[float, float]]) -> list[float]:
-    """Second minus first of each pair, less what the launches around it predict."""
-    steps = [second - first for first, second in ran]
-    around = _limited([after[0] - before[1] for before, after in zip(ran, ran[2:], strict=False)], _FAR_NEIGHBOUR)
-    squares = math.fsum(a * a for a in around)
-    if squares == 0:
-        return steps
-    slope = math.fsum(a * s for a, s in zip(around, _limited(steps[1:-1], _FAR_NEIGHBOUR), strict=True)) / squares
-    slope = min(_MOST_PREDICTED, max(0.0, slope - _NOT_TRUSTED * math.sqrt(18 / len(around))))
-    return [steps[0], *(s - slope * a for s, a in zip(steps[1:-1], around, strict=True)), steps[-1]]
-
-
-def _limited(values: Sequence[float], far: float) -> list[float]:
-    """Values further from 0 than `far` robust standard deviations count as that far. If most are 0, all stay as they are."""
-    reach = far * _TO_DEVIATION * statistics.median(map(abs, values))
-    return [max(-reach, min(reach, v)) for v in values] if reach > 0 else list(values)
-
-
-def _crossing(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """The last value that `holds` is true for, on the way from one that it is true for to one that it is not."""
-    for _ in range(_HALVINGS):
-        middle = (inside + outside) / 2
-        if holds(middle):
-            inside = middle
-        else:
-            outside = middle
-    return inside
