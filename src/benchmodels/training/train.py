@@ -18,6 +18,8 @@ from benchprobe.loop.probe import TRAIN, Probe
 
 NO_STEP = "no optimizer stepped in this process, so there is no training step to measure"
 
+OWN_LOOP = "training steps counted by the script's own loop 'train'"
+
 
 def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     """Returns the script's exit code; ends the process instead if enough was measured before the script's end."""
@@ -38,16 +40,20 @@ def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
 
 
 class RecordedSteps:
-    """Records steps as benchprobe records those of `iterate`."""
+    """Records steps as benchprobe records those of `iterate`; none in a loop of the script's own, which has recorded them."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._pass: Optional[LoopPass] = None
         self._began_ns = 0
         self._in_chunk = 0
+        self._has_own = False  # the script says itself what its steps are
 
     def begin(self) -> None:
         if self._pass is None:
+            self._has_own = getattr(self._probe.current.get(), "name", None) == TRAIN
+            if self._has_own:
+                return
             self._pass = LoopPass(self._probe, TRAIN, None)
             self._pass.open()
         else:
@@ -56,7 +62,8 @@ class RecordedSteps:
 
     def step(self, waited_ns: int, ended_ns: int, items: Optional[int], loss: Any) -> bool:
         recorded = self._pass
-        assert recorded is not None
+        if recorded is None:
+            return True
         # A step may fetch several batches: all the waiting is recorded at its beginning.
         recorded.append(min(self._began_ns + waited_ns, ended_ns))
         recorded.append_size(items)
@@ -74,6 +81,7 @@ class RecordedSteps:
         return going
 
     def explain(self, text: str) -> None:
+        text = OWN_LOOP if self._has_own else text
         self._probe.writer.emit({"event": "training", "t": perf_counter_ns(), "text": text})
 
     def end(self) -> None:

@@ -15,6 +15,7 @@ from benchwright.analysis.remarks import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
+from benchwright.core.inputs.specification import CONTROL
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.comparison import Comparison
@@ -176,8 +177,9 @@ def exit_code(run: Run) -> int:
 def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
     """dlbenchmark_result.json, in the run folder and where the user is, if the run measured tasks of a task file.
 
-    Returns what could not be written or is missing from it, in words.
+    Of an A/B it has the treatment. Returns what could not be written or is missing from it, in words.
     """
+    run = msgspec.structs.replace(run, results=tuple(r for r in run.results if r.benchmark.side != CONTROL))
     if not any(r.benchmark.result_prefix for r in run.results):
         return ()
     from benchwright.exchange.driver.result_file import write_driver_result

@@ -28,6 +28,9 @@ _PERCENTILE = r"p\d{1,2}(\.\d+)?|p100"
 
 # Prefixes of the metrics that benchwright measures; a program's own metrics may not use them.
 OURS = ("process.", "memory.", "cpu.", "gpu.", "energy.")
+DURATION, CPU_TIME, GPU_TIME = "process.duration", "process.cpu_time", "process.gpu_time"  # of a launch
+STEP_CPU, STEP_GPU = "cpu.step_time", "gpu.step_time"  # CPU and GPU time of a measured step
+OF_CPU, OF_GPU = (CPU_TIME, STEP_CPU), (GPU_TIME, STEP_GPU)
 
 
 class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +146,21 @@ def is_of_the_machine(name: str, unit: str | None) -> bool:
     if counted in _TIME_UNITS or (slash and over in _PER_TIME):
         return True
     return _QUALITY_WORDS.isdisjoint(_words(name))
+
+
+ERROR = "error."  # of outputs against a reference or golden ones
+_ROUNDING = 1e-6  # relative to the outputs: less is the rounding of float32, whatever it was before
+_LEAST_ERROR_CHANGE = 1.0  # +100 %: rounding errors depend on the order of additions
+
+
+def is_rounding(name: str, *errors: float) -> bool:
+    """Whether errors are so small that a difference between them means nothing."""
+    return name == f"{ERROR}relative_l2" and all(0 <= error <= _ROUNDING for error in errors)
+
+
+def margin_for(name: str, margin: float) -> float:
+    """The smallest change of a metric that matters: of errors, which are within their tolerance, twice as much."""
+    return max(margin, _LEAST_ERROR_CHANGE) if name.startswith(ERROR) else margin
 
 
 def _is_per_time(words: list[str]) -> bool:

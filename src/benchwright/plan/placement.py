@@ -130,6 +130,9 @@ def _order_within(group: Sequence[int], benchmarks: Sequence[Benchmark], setting
     slots = [LaunchSlot(number, n, True, None) for n in range(settings.warmup_runs) for number in group]
     if len(group) < 2:
         number = group[0]
+        if settings.decision is not None and benchmarks[number].side is not None:
+            # The other side cannot be started: whether this one works is all that is left to find out.
+            return [LaunchSlot(number, 0, False, 0)]
         return slots + [
             LaunchSlot(number, n if repeats[number] else None, False, None) for n in range(launches[number])
         ]

@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import OURS, Direction, guess_direction
+from benchwright.core.metric import CPU_TIME, GPU_TIME, OURS, STEP_CPU, STEP_GPU, Direction, guess_direction
 from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.record.fold import Fold
@@ -41,7 +41,7 @@ def measurements_of(
     for m in through_voir.measurements:  # beside the rate of a loop that we measured ourselves
         found.append(msgspec.structs.replace(m, metric="voir.rate") if counting and m.metric == "rate" else m)
     found += fold.gatherer.measurements()
-    found += _energy(fold, counting, span)
+    found += _energy(fold, counting, span) + _time_of_steps(fold, counting, span)
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
 
 
@@ -82,6 +82,17 @@ def _energy(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[M
     return [Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(each,), source="sampler")]
 
 
+def _time_of_steps(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:
+    """CPU and GPU time of a measured step, in all processes and on all devices."""
+    steps = max((len(record.phases[MEASURED]) for record in counting), default=0)
+    end = fold.end or {}
+    if span is None or not steps or end.get("cpu_s") is None or "t" not in end:
+        return []
+    stretches = united([s for record in counting for s in record.phases[MEASURED].stretches()])
+    used = {STEP_CPU: fold.samples.cpu_s(stretches, (end["t"], end["cpu_s"])), STEP_GPU: fold.samples.gpu_s(stretches)}
+    return [_of_process(metric, "s", total / steps) for metric, total in used.items() if total and total > 0]
+
+
 def _log_measurements(fold: Fold, benchmark: Benchmark) -> list[Measurement]:
     return [
         Measurement(
@@ -102,23 +113,20 @@ def _process_measurements(fold: Fold) -> list[Measurement]:
     if end is None:
         return []
 
-    def one(metric: str, unit: str, value: float, bound: str | None = None) -> Measurement:
-        labels = {"bound": bound} if bound else {}
-        if unit == "s" and fold.start.get("warm"):  # its imports are not in it, so it is not comparable with others
-            labels["start"] = "warm"
-        return Measurement(
-            metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="process", labels=labels
-        )
-
-    found = []
-    if end.get("duration_s"):
-        found.append(one("process.duration", "s", end["duration_s"]))
-    if end.get("cpu_s") is not None:
-        found.append(one("process.cpu_time", "s", end["cpu_s"]))
+    # Of a warm start its imports are not in it, so it is not comparable with others.
+    labels = {"start": "warm"} if fold.start.get("warm") else {}
+    times = {"process.duration": end.get("duration_s") or None, CPU_TIME: end.get("cpu_s"), GPU_TIME: fold.samples.gpu_s()}
+    found = [_of_process(metric, "s", value, labels) for metric, value in times.items() if value is not None]
     for metric, peak in fold.samples.memory_peaks(end.get("max_rss_bytes")).items():
-        bound = "upper" if metric == PEAK_RSS and end.get("max_rss_is_bound") else None
-        found.append(one(metric, "B", peak, bound=bound))
+        bound = metric == PEAK_RSS and end.get("max_rss_is_bound")
+        found.append(_of_process(metric, "B", peak, {"bound": "upper"} if bound else {}))
     return found
+
+
+def _of_process(metric: str, unit: str, value: float, labels: dict[str, str] | None = None) -> Measurement:
+    return Measurement(
+        metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="process", labels=labels or {}
+    )
 
 
 def without_clashes(found: Sequence[Measurement]) -> tuple[list[Measurement], list[Note]]:

@@ -11,6 +11,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS, Direction, guess_direction
 from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
+from benchwright.record.loops.steps import NS
 from benchwright.record.reading import Event
 
 
@@ -81,6 +82,7 @@ _SAMPLES_IN_A_STRETCH = 2
 # A stretch's energy is that between the samples inside it, if there are so many and they span this share of it.
 _FEWEST_INSIDE, _SPANNED = 3, 0.6
 Span = tuple[int, int]  # from when to when, in nanoseconds
+Point = tuple[int, float]  # when, and what a sampler saw then
 
 
 def united(spans: Iterable[Span]) -> list[Span]:
@@ -97,7 +99,7 @@ def united(spans: Iterable[Span]) -> list[Span]:
 class Samples(msgspec.Struct):
     """Collects `sample` events and condenses them at the end."""
 
-    series: dict[tuple[str, str, str | None], list[tuple[int, float]]] = {}
+    series: dict[tuple[str, str, str | None], list[Point]] = {}
     throttle: dict[str, int] = {}
 
     def add(self, event: Event) -> None:
@@ -124,21 +126,22 @@ class Samples(msgspec.Struct):
         return found
 
     def energy_j(self, stretches: Sequence[Span]) -> float | None:
-        """Energy of all devices in those stretches.
+        """Energy of all devices in those stretches; None if it is not known of one of them."""
+        counters = [points for (_, name, _), points in self.series.items() if name == "energy_j"]
+        return _sum_of(_used_in(points, stretches) for points in counters)
 
-        None if samples do not cover them, or are too rare to separate them from what is in between.
-        """
-        used = []
-        measured_ns = sum(end - begin for begin, end in stretches)
-        for (_, name, _), points in self.series.items():
-            if name == "energy_j":
-                if points[0][0] > stretches[0][0] or points[-1][0] < stretches[-1][1]:
-                    return None
-                every_ns = (points[-1][0] - points[0][0]) / (len(points) - 1)
-                if len(stretches) > 1 and measured_ns / len(stretches) < _SAMPLES_IN_A_STRETCH * every_ns:
-                    return None
-                used.append(sum(_used(points, stretch) for stretch in stretches))
-        return sum(used) if used else None
+    def cpu_s(self, stretches: Sequence[Span], ended: tuple[int, float]) -> float | None:
+        """CPU time of all processes in those stretches. `ended`: when they had ended, and what they had used in all."""
+        points = self.series.get(("process", "cpu_s", None), [])
+        return _used_in([*(p for p in points if p[0] < ended[0]), ended], stretches) if points else None
+
+    def gpu_s(self, stretches: Sequence[Span] | None = None) -> float | None:
+        """How long the devices were busy in those stretches, or in all, added up."""
+        loads = [points for key, points in self.series.items() if key[:2] == ("nvidia", "load_percent")]
+        busy = [_busy_s(points) for points in loads if len(points) > 1]
+        if stretches is None:
+            return _sum_of(points[-1][1] for points in busy)
+        return _sum_of(_used_in(points, stretches) for points in busy)
 
     def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
         """`cpu_share`: how much of a core the program used over its lifetime."""
@@ -197,7 +200,35 @@ class Samples(msgspec.Struct):
         return sum(values) / len(values) if values else None
 
 
-def _used(points: list[tuple[int, float]], stretch: Span) -> float:
+def _sum_of(found: Iterable[float | None]) -> float | None:
+    """None if there is none, or one of them is not known."""
+    known = list(found)
+    return None if not known or None in known else sum(value for value in known if value is not None)
+
+
+def _busy_s(points: Sequence[Point]) -> list[Point]:
+    """A counter of busy seconds: a sample of the load holds for the time since the one before."""
+    counter = [(points[0][0], 0.0)]
+    for (before, _), (t, percent) in pairwise(points):
+        counter.append((t, counter[-1][1] + percent / 100 * (t - before) * NS))
+    return counter
+
+
+def _used_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
+    """What a counter rose by in those stretches.
+
+    None if samples do not cover them, or are too rare to separate them from what is in between.
+    """
+    if not stretches or points[0][0] > stretches[0][0] or points[-1][0] < stretches[-1][1]:
+        return None
+    measured_ns = sum(end - begin for begin, end in stretches)
+    every_ns = (points[-1][0] - points[0][0]) / max(1, len(points) - 1)
+    if len(stretches) > 1 and measured_ns / len(stretches) < _SAMPLES_IN_A_STRETCH * every_ns:
+        return None
+    return sum(_used(points, stretch) for stretch in stretches)
+
+
+def _used(points: list[Point], stretch: Span) -> float:
     """What a counter rose by in a stretch: its mean rise between the samples inside, if they span most of it.
 
     Else by interpolation, which takes the power just outside for the power at the edges: a GPU that has just stopped
@@ -212,7 +243,7 @@ def _used(points: list[tuple[int, float]], stretch: Span) -> float:
     return _at(points, end) - _at(points, begin)
 
 
-def _at(points: list[tuple[int, float]], moment: int) -> float:
+def _at(points: list[Point], moment: int) -> float:
     """A counter's value at a moment between its first and last point."""
     for (t0, v0), (t1, v1) in pairwise(points):
         if t0 <= moment <= t1:
@@ -220,7 +251,7 @@ def _at(points: list[tuple[int, float]], moment: int) -> float:
     return points[-1][1]
 
 
-def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _split(points: list[Point], span: Span | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Values before and inside the span; without a span, or samples inside it, all count as inside."""
     if span is not None:
         inside = tuple(value for t, value in points if span[0] <= t <= span[1])

@@ -12,7 +12,7 @@ from benchwright.core.status import Reason, Status
 from benchwright.record.loops.loops import LoopRecord
 from benchwright.record.verdict import LaunchVerdict
 
-_SHARED = ("cpu.", "gpu.", "energy.", "process.duration")  # over time in which others ran
+_SHARED = ("cpu.", "gpu.", "energy.", "process.duration", "process.gpu_time")  # over time in which others ran
 _BY_WATCHING = ("sampler", "process")
 
 

@@ -172,7 +172,7 @@ def _effects(
         return None
     rows = tuple(
         FigureRow(
-            name=f"{e.benchmark} {metric_words(e)}",
+            name=f"{e.benchmark} {metric_words(e)}".strip(),
             value=(e.ratio - 1) * 100 if math.isfinite(e.ratio) else None,
             low=None if e.interval is None else (e.interval.low - 1) * 100,
             high=None if e.interval is None else (e.interval.high - 1) * 100,

@@ -190,7 +190,7 @@ def test_other_load_does_not_disturb_cpu_time_sizes_or_errors() -> None:
 def test_without_a_quiet_pair_there_is_no_verdict_and_no_waiting_for_one() -> None:
     effect = only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(20)))
     assert (effect.verdict, effect.interval) == (Verdict.INCONCLUSIVE, None)
-    assert str(effect.advice).startswith("0 of 20 pairs count, and a verdict takes 6")
+    assert str(effect.advice).startswith("none is left, and a verdict takes 6")
     assert not may_be_decided(effect)
     assert may_be_decided(only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(10))))
 
@@ -198,7 +198,7 @@ def test_without_a_quiet_pair_there_is_no_verdict_and_no_waiting_for_one() -> No
 def test_few_pairs_are_no_verdict_however_far_apart() -> None:
     effect = only(ab(noise(1, 5), noise(2, 5, 10)))
     assert (effect.verdict, effect.interval) == (Verdict.INCONCLUSIVE, None)
-    assert str(effect.advice).startswith("5 of 5 pairs count")
+    assert str(effect.advice).startswith("5 pairs were made, and a verdict takes 6")
     assert may_be_decided(effect)
 
 

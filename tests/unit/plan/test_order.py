@@ -117,3 +117,9 @@ def test_a_run_that_wants_a_verdict_is_ordered_at_random() -> None:
         return [s.benchmark for s in order_of_launches(_benchmarks(2), settings)]
 
     assert order(Decision()) == [place for row in random_blocks(2, 12, seed=3) for place in row] != order(None)
+
+
+def test_a_side_whose_partner_cannot_be_started_is_launched_once() -> None:
+    settings = RunSettings(repeat=12, interleave=True, decision=Decision(), seed=3)
+    alone = [benchmark.on_side("control", "old") for benchmark in _benchmarks(1)]
+    assert [(slot.benchmark, slot.block) for slot in order_of_launches(alone, settings)] == [(0, 0)]

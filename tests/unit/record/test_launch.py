@@ -526,6 +526,31 @@ def test_energy_of_an_item_is_that_of_the_measured_time() -> None:
     assert recorded(*counter[:2], *loop).measurement("energy.item") is None  # nothing is known of the last second
 
 
+SECOND = 1_000_000_000
+
+
+def test_gpu_time_is_the_time_all_devices_were_busy_and_cpu_time_counts_the_measured_steps_only() -> None:
+    def sampled(sampler: str, t: float, **values: float) -> Event:
+        device = {"device": 0} if sampler == "nvidia" else {}
+        return {"event": "sample", "sampler": sampler, "t": int(t * SECOND), "values": values} | device
+
+    loads = [sampled("nvidia", t, load_percent=p) for t, p in ((0, 90.0), (2, 50.0), (4, 100.0), (6, 0.0))]
+    cpu = [sampled("process", t, cpu_s=s) for t, s in ((0, 0.0), (2, 2.0), (4, 3.0))]
+    measured = steps("measured", [SECOND, SECOND], t=2 * SECOND)
+    end = END | {"t": 6 * SECOND, "cpu_s": 10.0}
+    launch = record_launch([START, *loads, *cpu, loop(), measured, end], JOB, benchmark(), kind_of)
+    assert samples(launch, "process.gpu_time") == (pytest.approx(3.0),)  # 50 % of two seconds, then all of two
+    assert samples(launch, "gpu.step_time") == (pytest.approx(1.0),)
+    assert samples(launch, "cpu.step_time") == (pytest.approx(0.5),)
+    alone = record_launch([START, *cpu[:2], loop(), measured, end], JOB, benchmark(), kind_of)
+    assert alone.measurement("process.gpu_time") is None
+    assert samples(alone, "cpu.step_time") == (
+        pytest.approx(2.0),
+    )  # by the total at the end: 8 s in the last four seconds
+    late = record_launch([START, cpu[2], loop(), measured, end], JOB, benchmark(), kind_of)
+    assert late.measurement("cpu.step_time") is None  # nothing is known of its beginning
+
+
 def test_a_gpu_that_stops_working_right_after_the_loop_used_no_less_energy_in_it() -> None:
     """600 W until the loop ends at 6.9 s, 100 W after; sampled each second from 0.5 s on."""
     second = 1_000_000_000

@@ -15,6 +15,7 @@ from benchwright.analysis.comparison.not_compared import (
     NotCompared,
     failures,
     gaps,
+    is_part,
     is_wanted,
     matched,
     no_common_steps,
@@ -37,7 +38,7 @@ from benchwright.analysis.statistics.ratio_tests import (
 )
 from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.metric import Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, undecided, unlike
@@ -188,7 +189,7 @@ def rows_of(
     rows, missing = [], gaps(before, after, controls, treatments, needed)
     for key, control in controls.items():
         treatment = treatments.get(key)
-        if treatment is None or not is_wanted(before.benchmark.name, key[0], metrics):
+        if treatment is None or not is_wanted(before.benchmark.name, key[0], metrics) or is_part(key, controls):
             continue
         words = f"{before.benchmark.name} {key_words(key)}"
         if not alike(control, treatment):
@@ -242,7 +243,8 @@ def _row(effect: Effect, values: Values, estimating: Estimating, doubts: Sequenc
     both = [*values.control, *values.treatment]
     if min(effect.launches) < FEWEST_LAUNCHES:
         return ComparedRow(msgspec.structs.replace(effect, advice=too_few(*effect.launches)))
-    if both[0] <= 0 and all(value == both[0] for value in both):  # not by min and max: NaN has no order
+    no_change = both[0] <= 0 and all(value == both[0] for value in both)  # not by min and max: NaN has no order
+    if no_change or is_rounding(effect.metric, *both):
         return ComparedRow(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
     if not all(math.isfinite(v) and v > 0 for v in both):
         return ComparedRow(_without_ratio(effect, values))
@@ -346,7 +348,7 @@ def _judged_row(
         p_value=estimate.p_value,
         q_value=q_value,
         comparisons=comparisons,
-        margin=margin,
+        margin=margin_for(effect.metric, margin),
         confidence=confidence,
         launches=min(effect.launches),
         paired=effect.paired,

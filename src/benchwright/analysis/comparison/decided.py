@@ -22,7 +22,7 @@ from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
 from benchwright.analysis.statistics.spending import levels_at
 from benchwright.core.decision import Decision
-from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.metric import OF_CPU, OF_GPU, Direction, is_of_the_machine, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, conditions_of
@@ -32,7 +32,7 @@ from benchwright.core.status import Status
 
 Sides = tuple[str, str]  # names of the control and the treatment
 _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
-_CPU_TIME = "cpu_time"
+_OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
 _LEFT_OUT = "left_out"
 _ENOUGH_TO_DESPAIR, _FEWEST_COUNTING = 12, 0.25  # pairs made, and the share that counts
 _QUIETER = "use a larger budget or a quieter machine"
@@ -177,12 +177,9 @@ def _looked_rows(
         return ComparedRow(effect, looked=Looked(test, levels_at(_shares(decision, course, values.blocks))))
 
     def of_counting_pairs(effect: Effect, values: Values) -> ComparedRow:
-        count = len(values.blocks)
-        if count < FEWEST_LAUNCHES:
-            row = ComparedRow(replace(effect, advice=_too_few(count, course)))
-        else:
-            row = estimating(effect, values)
-        return row._replace(effect=_with_left_out(row.effect, disturbed, course))
+        if len(values.blocks) < FEWEST_LAUNCHES:
+            return ComparedRow(effect)
+        return estimating(effect, values)
 
     rows, missing = rows_of(
         *both,
@@ -193,18 +190,7 @@ def _looked_rows(
         paired=True,
         left_out=lambda m: [block for block, kinds in disturbed.items() if _disturbs(kinds, m.metric, m.unit)],
     )
-    return [_if_too_few(row, course) for row in rows], [*failures(*both), *missing]
-
-
-def _if_too_few(row: ComparedRow, course: Course) -> ComparedRow:
-    effect = row.effect
-    if row.looked is not None or effect.verdict is not Verdict.INCONCLUSIVE or min(effect.launches) >= FEWEST_LAUNCHES:
-        return row
-    return row._replace(effect=replace(effect, advice=_too_few(min(effect.launches), course)))
-
-
-def _too_few(count: int, course: Course) -> str:
-    return f"{count} of {course.blocks} pairs count, and a verdict takes {FEWEST_LAUNCHES}; {_QUIETER}"
+    return [_with_left_out(row, disturbed, course) for row in rows], [*failures(*both), *missing]
 
 
 def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[float]:
@@ -229,24 +215,37 @@ def _disturbed_blocks(both: Sequence[Result]) -> dict[int, frozenset[str]]:
 
 
 def _disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
-    """Waiting for a core costs no CPU time, and neither sizes nor what a model learns depend on other load."""
-    by_load = is_of_the_machine(metric, unit) and not metric.endswith(_CPU_TIME)
+    """Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
+    if metric in OF_GPU:
+        return bool(kinds & _OF_DEVICES)
+    by_load = is_of_the_machine(metric, unit) and metric not in OF_CPU
     return bool(kinds if by_load else kinds & _OF_VERSIONS)
 
 
-def _with_left_out(effect: Effect, disturbed: Mapping[int, frozenset[str]], course: Course) -> Effect:
-    """Says which pairs do not count."""
+def _with_left_out(row: ComparedRow, disturbed: Mapping[int, frozenset[str]], course: Course) -> ComparedRow:
+    """Says which pairs do not count, and whether too few do."""
+    effect = row.effect
     kinds = [found for found in disturbed.values() if _disturbs(found, effect.metric, effect.unit)]
-    if not kinds:
-        return effect
-    why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
-    note = Note(text=f"{len(kinds)} of {course.blocks} pairs do not count: their launches {why}", kind=_LEFT_OUT)
-    return replace(effect, doubts=(*effect.doubts, note))
+    if kinds:
+        why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
+        note = Note(text=f"{len(kinds)} of {course.blocks} pairs do not count: their launches {why}", kind=_LEFT_OUT)
+        effect = replace(effect, doubts=(*effect.doubts, note))
+    counting = min(*effect.launches, course.blocks - len(kinds))
+    if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
+        effect = replace(effect, advice=_too_few(counting, left=bool(kinds)))
+    return row._replace(effect=effect)
+
+
+def _too_few(count: int, *, left: bool) -> str:
+    """`left`: others were made, which do not count."""
+    pairs = "1 pair was" if count == 1 else f"{count or 'no'} pairs were"
+    said = f"{count or 'none'} {'are' if count > 1 else 'is'} left" if left else f"{pairs} made"
+    return f"{said}, and a verdict takes {FEWEST_LAUNCHES}; {_QUIETER if left else 'use a larger budget'}"
 
 
 def _judged(effect: Effect, looked: Looked, q_value: float, level: float, decision: Decision) -> Effect:
     low, high = looked.bounds(level)
-    limit = math.log1p(decision.margin)
+    limit = math.log1p(margin_for(effect.metric, decision.margin))
     effect = replace(effect, interval=Interval(_exp(low), _exp(high)), p_value=looked.p_value, q_value=q_value)
     if -limit <= low and high <= limit:
         return replace(effect, verdict=Verdict.SAME)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from typing import NamedTuple
 
-from benchwright.analysis.comparison.sides import Side, Sides, Values, key_words
+from benchwright.analysis.comparison.sides import MetricKey, Side, Sides, Values, key_words
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import must_be_positive
 from benchwright.core.run import Result, Run, why
@@ -108,6 +108,13 @@ def not_numbers(words: str, measurement: Measurement, values: Values) -> list[No
 
 def _terms(measurement: Measurement, by_unit: bool) -> str:
     return f"measured in {measurement.unit or 'no unit'}" if by_unit else f"{measurement.direction.value} is better"
+
+
+def is_part(key: MetricKey, controls: Sides) -> bool:
+    """Whether it is one rank's share of a figure that the launch has as a whole."""
+    metric, source, labels = key
+    wholes = (k for k in controls if k[:2] == (metric, source) and any(label == "ranks" for label, _ in k[2]))
+    return any(label == "rank" for label, _ in labels) and any(wholes)
 
 
 def is_wanted(benchmark: str, metric: str, metrics: Metrics) -> bool:

@@ -91,7 +91,9 @@ class EnoughLaunches:
             where = f"{pair}: " if pair else ""
             text = f"{where}no clear verdict on {', '.join(dict.fromkeys(e.metric for e in left))} within the budget"
             remedy = "give it more time with --budget, or use a quieter machine"
-            self._undecided[pair] = Note(text=text, evidence=f"{before} pairs", kind="limit", remedy=remedy)
+            self._undecided[pair] = Note(
+                text=text, evidence=f"{before} {'pair' if before == 1 else 'pairs'}", kind="limit", remedy=remedy
+            )
         return over
 
     def _look(self, rule: StopRule, alone: frozenset[str] | None, before: int) -> bool:

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.regressions.sides import Sides, built_sides
-from benchwright.app.results.compare import CPU_TIME, compare_commands, failing, render
+from benchwright.app.results.compare import compare_commands, failing, render
 from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.benchmark import REVISION
 from benchwright.core.decision import Decision
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
+from benchwright.core.metric import OF_CPU
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.run import Run
@@ -126,6 +127,7 @@ def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
     remarks = dict.fromkeys(note for c in comparisons for note in c.remarks)
     if made.labels.get(KIND) == A_A:
         remarks |= dict.fromkeys(_noise_floor(effects))
+    remarks |= dict.fromkeys(_beside_the_point(effects))
     return Comparison(
         control=revisions.get(CONTROL, ""),
         treatment=revisions.get(TREATMENT, ""),
@@ -139,6 +141,17 @@ def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
     )
 
 
+def _beside_the_point(effects: Sequence[Effect]) -> Iterator[Note]:
+    """Where only what is compared beside has regressed: which metrics to name for a verdict without it."""
+    regressed = [effect for effect in effects if effect.verdict is Verdict.REGRESSED]
+    if not regressed or not all(effect.beside for effect in regressed):
+        return
+    about = dict.fromkeys(effect.metric for effect in effects if not effect.beside)
+    named = ", ".join(dict.fromkeys(map(metric_words, regressed)))
+    options = " ".join(f"--metric {metric}" for metric in about)
+    yield Note(text=f"only {named} regressed", severity="info", remedy=f"to leave that out, use {options}")
+
+
 def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:
     """Of an A/A: how far two measurements of the same can be apart here."""
     yield Note(text="an A/A: both sides are the same, and any difference is noise", severity="info")
@@ -146,7 +159,7 @@ def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:
         if effect.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
             what = f"{effect.benchmark} {metric_words(effect)}: {effect.verdict.value} is a false alarm"
             yield Note(text=what, remedy="use a quieter machine, or pin it to cores with --cores")
-        of_time = not effect.beside or effect.metric == CPU_TIME
+        of_time = not effect.beside or effect.metric in OF_CPU
         if effect.interval is not None and effect.ratio > 0 and of_time:
             half = (effect.interval.high - effect.interval.low) / 2 / effect.ratio
             yield Note(

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
+from benchwright.app.results.chosen_metrics import ChosenMetrics
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.metric import describes_work
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.kinds.registry import kind_of
 from benchwright.regress.explain_operators import only_profiles
-
-# Figures of the process and of samplers are compared only on request.
-_QUIET_SOURCES = ("sampler", "process")
-CPU_TIME = "process.cpu_time"
-_WATCHED = (CPU_TIME, PEAK_RSS, "gpu.memory_peak")  # what a change should not cost, beside the time
-_ERROR = "error"
-_SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
 
 
 def compare_runs(
@@ -39,7 +31,7 @@ def compare_runs(
     """The first run against every other; or two benchmarks of one run, as pairs. `margin` None: the run's own, else 2 %."""
     from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, compare_interleaved, interleaved
 
-    chosen = _chosen(runs[0], metrics, all_metrics) if between else _Chosen(runs[0], metrics, all_metrics)
+    chosen = _chosen(runs[0], metrics, all_metrics) if between else ChosenMetrics(runs[0], metrics, all_metrics)
     if between:
         known = [r.benchmark.name for r in runs[0].results]
         for name in between:
@@ -89,9 +81,17 @@ def compare_runs(
 
 def compare_commands(run: Run) -> list[Comparison]:
     """The first of the commands that alternated in `run` against each of the others, as `compare --between` would."""
-    alternated = [r for r in run.results if any(x.block is not None for x in r.launches)]
-    judged = [r for r in alternated if _ends_with_verdict(r.benchmark) and not only_profiles(r)]
+    judged = [r for r in _alternating(run) if _ends_with_verdict(r.benchmark) and not only_profiles(r)]
     return compare_alternating(run, judged)
+
+
+def _alternating(run: Run) -> list[Result]:
+    """Those that were measured by turns, and sides of a pair that should have been but could not be started."""
+    return [r for r in run.results if any(x.block is not None for x in r.launches) or _could_not_start(r)]
+
+
+def _could_not_start(result: Result) -> bool:
+    return result.benchmark.side is not None and result.status is Status.FAILED and not result.launches
 
 
 def _ends_with_verdict(benchmark: Benchmark) -> bool:
@@ -125,17 +125,17 @@ def _sides(results: Sequence[Result]) -> list[tuple[str, str]]:
     return [(first, other) for first, *others in groups.values() for other in others]
 
 
-def _between_sides(run: Run, between: tuple[str, str], chosen: _Chosen, margin: float | None) -> Comparison:
+def _between_sides(run: Run, between: tuple[str, str], chosen: ChosenMetrics, margin: float | None) -> Comparison:
     """As the run was judged when it ended: the whole table decides what is significant."""
     if run.decision is not None and margin is not None:
         run = replace(run, decision=replace(run.decision, margin=margin))
-    sides = _sides([r for r in run.results if any(x.block is not None for x in r.launches)])
+    sides = _sides(_alternating(run))
     if between not in sides:
         sides = [between]
     return _decided(run, sides, chosen)[sides.index(between)]
 
 
-def _decided(run: Run, sides: Sequence[tuple[str, str]], chosen: _Chosen) -> list[Comparison]:
+def _decided(run: Run, sides: Sequence[tuple[str, str]], chosen: ChosenMetrics) -> list[Comparison]:
     from benchwright.analysis.comparison.decided import compare_decided
 
     made = compare_decided(run, sides, metrics=chosen.metrics, needed=chosen.needed)
@@ -151,7 +151,7 @@ def undecided_effects(run: Run, names: Collection[str]) -> list[Effect] | None:
     from benchwright.analysis.comparison.decided import compare_decided, may_be_decided
 
     chosen = _chosen(run, (), all_metrics=False)
-    sides = _sides([r for r in run.results if any(x.block is not None for x in r.launches)])
+    sides = _sides(_alternating(run))
     to_come = len(_sides([r for r in run.results if r.status is not Status.SKIPPED])) - len(sides)
     each = len({metric for name, metric in chosen.metrics if name in names})
     made = compare_decided(
@@ -164,63 +164,14 @@ def undecided_effects(run: Run, names: Collection[str]) -> list[Effect] | None:
 
 def telling_metrics(run: Run) -> frozenset[tuple[str, str]]:
     """Of each benchmark what its program reports, or its duration: (benchmark, metric)."""
-    return _Chosen(run, (), all_metrics=False).metrics
+    return ChosenMetrics(run, (), all_metrics=False).metrics
 
 
-def _chosen(run: Run, metrics: Sequence[str], all_metrics: bool) -> _Chosen:
+def _chosen(run: Run, metrics: Sequence[str], all_metrics: bool) -> ChosenMetrics:
     """Of a run whose launches alternated. The rule of an A/B says what decides, unless other metrics are asked for."""
     if run.decision is None or metrics or all_metrics:
-        return _Chosen(run, metrics, all_metrics)
-    return _Chosen(run, run.decision.metrics, all_metrics=False, beside=True)
-
-
-class _Chosen:
-    """The metrics to compare: those asked for; else what programs report themselves, or their duration.
-
-    `metrics`: (benchmark, metric) pairs, chosen before comparing, since the false-alarm rate is that of the whole table.
-    `needed`: metrics whose absence on one side is noted. `beside`: also CPU time and memory; what is known of a model's error
-    is compared, but is not what a benchmark is about.
-    """
-
-    def __init__(
-        self, control: Run, metrics: Sequence[str], all_metrics: bool = False, *, beside: bool = False
-    ) -> None:
-        sources = {
-            (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
-        }
-        known = {metric for _, metric in sources}
-        for metric in metrics:
-            if metric not in known:
-                remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
-                raise InvalidInput(f"{control.id} did not measure '{metric}'", where="--metric", remedy=remedy)
-        telling = _telling(sources)
-        self.needed = frozenset(metrics or (metric for _, metric in telling))
-        if metrics or all_metrics:
-            self.metrics = frozenset(key for key in sources if not metrics or key[1] in metrics)
-        else:
-            self.metrics = telling
-        self._beside: frozenset[tuple[str, str]] = frozenset()
-        if beside and not metrics:
-            own = {key for key in telling if not key[1].startswith(_ERROR)}
-            timed = {name for name, metric in telling if metric == "process.duration"}
-            more = {key for key in sources if key[1] in _WATCHED and (key[1] != CPU_TIME or key[0] in timed)}
-            self.metrics = telling | more
-            self._beside = frozenset(self.metrics - own) if own else frozenset()
-
-    def marked(self, comparison: Comparison) -> Comparison:
-        """With a mark on what is compared beside what the benchmarks are about."""
-        effects = tuple(replace(e, beside=(e.benchmark, e.metric) in self._beside) for e in comparison.effects)
-        return replace(comparison, effects=effects)
-
-
-def _telling(sources: Mapping[tuple[str, str], str]) -> frozenset[tuple[str, str]]:
-    own = {name for (name, _), source in sources.items() if source not in _QUIET_SOURCES}
-    return frozenset(
-        (name, metric)
-        for (name, metric), source in sources.items()
-        if (source not in _QUIET_SOURCES and metric not in _SAME_STORY and not describes_work(metric))
-        or (metric == "process.duration" and name not in own)
-    )
+        return ChosenMetrics(run, metrics, all_metrics)
+    return ChosenMetrics(run, run.decision.metrics, all_metrics=False, beside=True)
 
 
 def failing(comparison: Comparison, fail_on: str) -> bool:

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.comparison import count_words, doubt_texts, warnings
-from benchwright.report.document import Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
+from benchwright.report.document import LUXURY, Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
 from benchwright.report.markdown import code, markdown_table, plain
 from benchwright.report.pictures import comparison_picture
 from benchwright.report.tables.comparison import MARKS, change, metric_words, small_print, sorted_effects
-from benchwright.report.text.layout import table_lines, wrapped
+from benchwright.report.text.layout import is_whole, table_lines, wrapped
+from benchwright.report.text.numbers import format_value
 from benchwright.report.text.one_line import clip
 from benchwright.report.text.picture import axis_line, drawn_row
 
@@ -31,16 +32,40 @@ def ab_text(comparison: Comparison, *, width: int = 80) -> str:
     """Fits the terminal."""
     lines = [clip(f" control    {comparison.control}", width), clip(f" treatment  {comparison.treatment}", width), ""]
     shown, same = _told(comparison)
-    table = table_lines(_table(shown, comparison.margin), width)
-    lines += table[:1]
-    for line, effect in zip(table[1:], shown, strict=True):
-        lines += [line, *(x for text in small_print(effect) for x in wrapped(text, width, "   "))]
+    lines += _rows(shown, comparison.margin, width)
     lines += [x for text in same for x in wrapped(text, width, " ")]
     lines += _drawing(comparison, shown, width)
     for text in (*warnings(comparison), *doubt_texts(comparison)):
         lines += [f" {line}" for line in wrapped(text, width - 1, "")]
     lines += [x for remark in comparison.remarks for x in wrapped(str(remark), width, " ")]
     return "\n".join([*lines, f" {count_words(comparison)}"]) + "\n"
+
+
+def _rows(effects: Sequence[Effect], margin: float, width: int) -> list[str]:
+    """The table, each row with its small print; what several rows in a row would repeat stands below the last of them.
+
+    Names that have no room in a column of their own are headings.
+    """
+    if not effects:
+        return []
+    table = _table(effects, margin)
+    named = is_whole(table, width)
+    if not named:
+        effects = sorted(effects, key=lambda e: min(i for i, x in enumerate(effects) if x.benchmark == e.benchmark))
+        table = _table(effects, margin, named=False)
+    indent = "" if named else "  "
+    head, *rows = table_lines(table, width - len(indent))
+    lines = [indent + head]
+    for number, (row, effect) in enumerate(zip(rows, effects, strict=True)):
+        before = effects[number - 1].benchmark if number else None
+        lines += [] if named or effect.benchmark == before else [clip(f" {effect.benchmark}", width)]
+        after = effects[number + 1] if number + 1 < len(effects) else None
+        repeated = (
+            after is not None and after.benchmark == effect.benchmark and small_print(after) == small_print(effect)
+        )
+        texts = [] if repeated else small_print(effect)
+        lines += [indent + row, *(x for text in texts for x in wrapped(text, width, f"{indent}   "))]
+    return lines
 
 
 def _told(comparison: Comparison) -> tuple[list[Effect], list[str]]:
@@ -58,7 +83,10 @@ def _told(comparison: Comparison) -> tuple[list[Effect], list[str]]:
 
 
 def _drawing(comparison: Comparison, effects: Sequence[Effect], width: int) -> list[str]:
-    figure = comparison_picture(comparison, "Paired differences", effects=[e for e in effects if e.pairs][:_MOST_DRAWN])
+    drawn = [e for e in effects if e.pairs][:_MOST_DRAWN]
+    if len({e.benchmark for e in effects}) == 1:
+        drawn = [replace(e, benchmark="") for e in drawn]  # named above
+    figure = comparison_picture(comparison, "Paired differences", effects=drawn)
     if figure is None:
         return []
     names = min(max(len(row.name) for row in figure.rows), width // 3)
@@ -91,10 +119,18 @@ def _verdict(effect: Effect, margin: float, marks: dict[Verdict, str] = MARKS) -
     return word(f"{marks[effect.verdict]} {effect.verdict.value}{within}{' ⚠' if effect.doubts else ''}")
 
 
-def _table(effects: Sequence[Effect], margin: float, marks: dict[Verdict, str] = MARKS) -> ReportTable:
+def _values(effect: Effect) -> str:
+    return f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
+
+
+def _table(
+    effects: Sequence[Effect], margin: float, marks: dict[Verdict, str] = MARKS, *, named: bool = True
+) -> ReportTable:
+    names = (Field[Effect](Column("benchmark", quoted=True), lambda e: word(e.benchmark)),)
     fields: tuple[Field[Effect], ...] = (
-        Field(Column("benchmark", quoted=True), lambda e: word(e.benchmark)),
+        *(names if named else ()),
         Field(Column("metric", quoted=True), lambda e: word(metric_words(e))),
+        Field(Column("control → treatment", spare=LUXURY), lambda e: word(_values(e))),
         Field(Column("effect"), lambda e: word(change(e))),
         Field(Column("verdict"), lambda e: _verdict(e, margin, marks)),
         Field(Column("launches", right=True), lambda e: word(f"{min(e.launches)} × 2")),
@@ -120,7 +156,7 @@ def ab_markdown(comparison: Comparison, *, headed: bool = True) -> str:
     if lines := [*advised, *notes]:
         told = "\n".join(lines)
         blocks.append(f"<details><summary>Notes</summary>\n\n{told}\n\n</details>")
-    level = f"{comparison.confidence * 100:g} %"
+    level = f"{comparison.confidence * 100:.4g} %"
     blocks.append(
         f"<sub>Effect: treatment ÷ control over pairs of launches, with its {level} confidence interval.</sub>"
     )

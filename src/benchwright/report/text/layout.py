@@ -66,6 +66,13 @@ def left_out(table: ReportTable, width: int) -> list[str]:
     return [shown.columns[i].title for i in wanted if i not in kept and shown.columns[i].spare < LUXURY]
 
 
+def is_whole(table: ReportTable, width: int) -> bool:
+    """Whether `table_lines` has room for all names as they are."""
+    shown = table.shown()
+    needed = {i: w for i, w in _wanted(shown.columns, shown.rows).items() if shown.columns[i].spare < LUXURY}
+    return _total(needed, 1) <= width
+
+
 def section_lines(section: ReportSection, width: int) -> list[str]:
     """The heading, its table, what is to be said of it, logs, and further tables below their titles."""
     lines = packed(section.heading, width, " ", "   ")

@@ -58,6 +58,9 @@ def _last_word(summary: Summary) -> str:
 _LABELS = {
     "process.duration": "time",
     "process.cpu_time": "CPU time",
+    "process.gpu_time": "GPU time",
+    "cpu.step_time": "CPU time of a step",
+    "gpu.step_time": "GPU time of a step",
     "step_rate": "median step",
     "step_time": "step time",
     "wait_share": "waiting for data",

@@ -149,6 +149,18 @@ def test_a_long_training_is_ended_as_soon_as_enough_is_measured(trained):
     assert any("the items of a step are unknown" in text for text in found.messages)
 
 
+def test_a_loop_of_the_scripts_own_is_measured_once(trained):
+    found = trained("""
+        import benchprobe
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for x, y in benchprobe.iterate("train", [data[:8]] * 5, batch_size=8):
+            loss_of(model(x), y).backward(); optimizer.step()
+    """)
+    assert found.code == 0, found.errors
+    assert found.items == [8] * 5
+    assert found.messages == ["training steps counted by the script's own loop 'train'"]
+
+
 def test_a_script_that_does_not_train_says_so_and_one_that_fails_fails(trained):
     found = trained("raise SystemExit(3)")
     assert found.code == 3

@@ -1,0 +1,146 @@
+"""Which metrics an A/B compares, which of them it is about, and what the others may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import builders
+import pytest
+from builders import launch, measurement
+
+from benchwright.app.regressions.ab import outcome_of
+from benchwright.app.results.chosen_metrics import ChosenMetrics
+from benchwright.app.results.compare import compare_commands
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.decision import Decision
+from benchwright.core.measurement import Measurement
+from benchwright.core.results.comparison import Effect, Verdict
+from benchwright.core.run import Result, Run
+from benchwright.core.status import Reason, Status
+
+RULE = Decision(most_blocks=12, looks=(12,))
+STARTED = {"started": "2026-11-16T12:00:00+00:00"}
+CPU, TIME, PEAK = "process.cpu_time", "process.duration", "memory.peak_rss"
+
+
+def side(name: str) -> Benchmark:
+    return builders.benchmark("b").on_side(name, name)
+
+
+def figure(metric: str, value: float, **fields: object) -> Measurement:
+    unit = {"rate": "items/s", PEAK: "B", "loss": None}.get(metric, None if metric.startswith("error") else "s")
+    source = "process" if metric in (CPU, TIME, PEAK) else "loop"
+    return measurement(value, metric=metric, unit=unit, **({"source": source} | fields))
+
+
+def ab(control: Sequence[Measurement], treatment: Sequence[Measurement], blocks: int = 12) -> Run:
+    """Every launch of a side measures the same."""
+    both = [
+        builders.result(
+            side(name), *(launch(*figures, block=n, position=2 * n + place, facts=STARTED) for n in range(blocks))
+        )
+        for place, (name, figures) in enumerate((("control", control), ("treatment", treatment)))
+    ]
+    return builders.run(*both, decision=RULE)
+
+
+def effects(run: Run) -> dict[str, Effect]:
+    (comparison,) = compare_commands(run)
+    return {effect.metric: effect for effect in comparison.effects}
+
+
+def test_a_loop_is_about_its_rate_and_neither_its_other_figures_nor_its_loss_prolong_the_measurement() -> None:
+    figures = [
+        *(figure(metric, 2.0) for metric in ("rate", "step_time", "wait_time", "eval.rate", "eval.step_time")),
+        figure("loss", 0.5, source="give"),
+        figure("time.load", 1.0, source="model"),
+        figure("train.rate", 3.0, labels={"process": "1"}),
+        figure(PEAK, 100.0),
+        figure(CPU, 9.0),
+    ]
+    found = effects(ab(figures, figures))
+    beside = {metric: effect.beside for metric, effect in found.items()}
+    assert beside == {"rate": False, "eval.rate": True, "loss": True, "time.load": True, PEAK: True}
+
+
+def test_what_a_program_reports_and_nothing_else_is_what_it_is_about() -> None:
+    assert not effects(ab([figure("loss", 1.0, source="give")], [figure("loss", 1.0, source="give")]))["loss"].beside
+    asked = [figure("rate", 1.0), figure("loss", 1.0, source="log")]
+    assert not effects(ab(asked, asked))["loss"].beside
+
+
+def test_ranks_are_compared_as_a_whole() -> None:
+    figures = [
+        figure("rate", 30.0, labels={"loop": "train", "ranks": "2"}),
+        *(figure("rate", 15.0, labels={"loop": "train", "rank": rank}) for rank in "01"),
+    ]
+    (comparison,) = compare_commands(ab(figures, figures))
+    assert [effect.labels for effect in comparison.effects] == [{"loop": "train", "ranks": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("time", "cpu", "verdict", "code"),
+    [
+        (0.5, 1.5, Verdict.INCONCLUSIVE, 0),  # made parallel: the price of being faster
+        (1.0, 1.5, Verdict.REGRESSED, 1),
+        (1.5, 1.5, Verdict.REGRESSED, 1),
+        (0.5, 0.5, Verdict.IMPROVED, 0),
+    ],
+)
+def test_cpu_time_that_rose_while_the_time_fell_is_no_regression(
+    time: float, cpu: float, verdict: Verdict, code: int
+) -> None:
+    run = ab([figure(TIME, 1.0), figure(CPU, 1.0)], [figure(TIME, time), figure(CPU, cpu)])
+    assert effects(run)[CPU].verdict is verdict
+    outcome = outcome_of(run)
+    assert outcome.exit_code == code
+    hints = [str(note) for note in outcome.table.remarks]
+    only_beside = time == 1.0
+    assert hints == (
+        ["only CPU time regressed; to leave that out, use --metric process.duration"] if only_beside else []
+    )
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "--metric process.cpu_time judges by this alone" in str(effects(run)[CPU].advice)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (3e-7, 9e-7, Verdict.SAME),  # the rounding of float32
+        (0.0, 1e-7, Verdict.SAME),
+        (1e-5, 1.5e-5, Verdict.SAME),
+        (1e-5, 3e-5, Verdict.REGRESSED),
+        (3e-5, 1e-5, Verdict.IMPROVED),
+    ],
+)
+def test_an_error_within_its_tolerance_has_changed_if_it_is_twice_as_large(
+    before: float, after: float, verdict: Verdict
+) -> None:
+    sides = [[figure("rate", 1.0), *_errors(value)] for value in (before, after)]
+    found = effects(ab(*sides))
+    assert [metric for metric in found if metric.startswith("error")] == ["error.relative_l2"]
+    assert found["error.relative_l2"].verdict is verdict
+
+
+def _errors(value: float) -> list[Measurement]:
+    return [figure(f"error.{name}", value, source="model") for name in ("relative_l2", "max_abs", "cosine")]
+
+
+def test_a_treatment_that_cannot_be_started_has_regressed_and_says_why() -> None:
+    works = builders.result(side("control"), launch(figure(TIME, 1.0), block=0, facts=STARTED))
+    broken = Result(
+        benchmark=side("treatment"), status=Status.FAILED, reason=Reason.NOT_READY, detail="the sum differs"
+    )
+    outcome = outcome_of(builders.run(works, broken, decision=RULE))
+    assert (outcome.exit_code, outcome.verdict) == (1, Verdict.REGRESSED)
+    assert outcome.table.missing == ("b treatment: nothing was measured (not ready: the sum differs)",)
+    other_way = [
+        Result(benchmark=side("control"), status=Status.FAILED, reason=Reason.NOT_READY, detail="the sum differs"),
+        builders.result(side("treatment"), launch(figure(TIME, 1.0), block=0, facts=STARTED)),
+    ]
+    assert outcome_of(builders.run(*other_way, decision=RULE)).exit_code == 3
+
+
+def test_all_metrics_are_all_of_them() -> None:
+    run = ab([figure("rate", 1.0), figure("step_time", 1.0)], [figure("rate", 1.0)])
+    assert {metric for _, metric in ChosenMetrics(run, (), all_metrics=True).metrics} == {"rate", "step_time"}
