@@ -15,6 +15,7 @@ from benchwright.analysis.comparison.not_compared import (
     NotCompared,
     failures,
     gaps,
+    is_bound,
     is_part,
     is_wanted,
     matched,
@@ -189,7 +190,9 @@ def rows_of(
     rows, missing = [], gaps(before, after, controls, treatments, needed)
     for key, control in controls.items():
         treatment = treatments.get(key)
-        if treatment is None or not is_wanted(before.benchmark.name, key[0], metrics) or is_part(key, controls):
+        if treatment is None or not is_wanted(before.benchmark.name, key[0], metrics):
+            continue
+        if is_part(key, controls) or (paired and is_bound(key)):
             continue
         words = f"{before.benchmark.name} {key_words(key)}"
         if not alike(control, treatment):

@@ -262,7 +262,11 @@ def _needs(effect: Effect, estimate: float, reach: float, limit: float) -> str:
     wanted = max(abs(estimate), limit - abs(estimate))
     pairs = math.inf if wanted <= 0 else min(effect.launches) * (reach / wanted) ** 2 * 1.2
     about = f"about {math.ceil(pairs / 5) * 5} pairs" if pairs <= 1000 else "more than 1000 pairs"
-    return f"undecided at ± {reach * 100:.2g} %: {about} would decide; {_QUIETER}, or a larger --min-effect"
+    return f"undecided at ± {_percent(reach)} %: {about} would decide; {_QUIETER}, or a larger --min-effect"
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.2g}" if fraction < 1 else f"{fraction * 100:.0f}"
 
 
 def _exp(value: float) -> float:

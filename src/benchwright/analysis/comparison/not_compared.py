@@ -117,5 +117,10 @@ def is_part(key: MetricKey, controls: Sides) -> bool:
     return any(label == "rank" for label, _ in labels) and any(wholes)
 
 
+def is_bound(key: MetricKey) -> bool:
+    """Whether only a bound is known: the same one on both sides says nothing about what lies below it."""
+    return any(label == "bound" for label, _ in key[2])
+
+
 def is_wanted(benchmark: str, metric: str, metrics: Metrics) -> bool:
     return metrics is None or metric in metrics or (benchmark, metric) in metrics

@@ -22,6 +22,7 @@ from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.metric import OF_CPU
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Run
 from benchwright.executors.observer import Observer
 from benchwright.regress.builds import BuildRecipe
@@ -127,7 +128,7 @@ def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
     remarks = dict.fromkeys(note for c in comparisons for note in c.remarks)
     if made.labels.get(KIND) == A_A:
         remarks |= dict.fromkeys(_noise_floor(effects))
-    remarks |= dict.fromkeys(_beside_the_point(effects))
+    remarks |= dict.fromkeys((*_beside_the_point(effects), *_too_small_to_measure(made, effects)))
     return Comparison(
         control=revisions.get(CONTROL, ""),
         treatment=revisions.get(TREATMENT, ""),
@@ -150,6 +151,20 @@ def _beside_the_point(effects: Sequence[Effect]) -> Iterator[Note]:
     named = ", ".join(dict.fromkeys(map(metric_words, regressed)))
     options = " ".join(f"--metric {metric}" for metric in about)
     yield Note(text=f"only {named} regressed", severity="info", remedy=f"to leave that out, use {options}")
+
+
+def _too_small_to_measure(made: Run, effects: Sequence[Effect]) -> Iterator[Note]:
+    """Of programs that use no more memory than what starts them, the kernel knows no peak."""
+    compared = {effect.benchmark for effect in effects if effect.metric == PEAK_RSS}
+    names = dict.fromkeys(
+        result.benchmark.pair
+        for result in made.results
+        for launch in result.counted
+        if (peak := launch.measurement(PEAK_RSS)) is not None and "bound" in peak.labels
+    )
+    if left := [name for name in names if name not in compared]:
+        text = f"peak memory of {', '.join(left)} is not compared"
+        yield Note(text=text, evidence="too small and short to measure", severity="info")
 
 
 def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:

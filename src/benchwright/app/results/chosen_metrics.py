@@ -30,6 +30,7 @@ _OF_WHOLE_LAUNCHES = (CPU_TIME, GPU_TIME)  # depend on how long a loop was let r
 _ONE_ERROR = f"{ERROR}relative_l2"  # the other figures of an error tell the same
 _SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
 _LOOP, _LOG, _MODEL = "loop", "log", "model"
+_PARTS = ("op.time",)  # of what a benchmark measures as a whole; `explain` compares them
 
 
 class _Figure(NamedTuple):
@@ -143,7 +144,7 @@ def _tells_nothing_new(figure: _Figure, with_error: set[str]) -> bool:
         return True
     if figure.metric.startswith(ERROR) and figure.metric != _ONE_ERROR and figure.benchmark in with_error:
         return True
-    return describes_work(figure.metric)
+    return figure.metric in _PARTS or describes_work(figure.metric)
 
 
 def _about(telling: Sequence[_Figure]) -> set[tuple[str, str]]:
