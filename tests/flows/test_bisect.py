@@ -80,6 +80,7 @@ def test_a_bisection_that_reached_its_limit_goes_on_with_resume(bw: CommandLine,
     assert first["launches"] == 6
     assert "--most-launches" in first["why_not"]
     then = json.loads(bw("bisect", *words, "--resume", *target).stdout)
+    assert json.loads(bw("bisect", "--resume").stdout) == then  # the newest, which has nothing left to do
     assert then["suspects"] == [hashes[5]]
     before = [value for commit in first["commits"] for value in commit["values"]]
     after = [value for commit in then["commits"] for value in commit["values"]]
@@ -114,6 +115,7 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(bw: CommandLine, small: Smal
         (["HEAD~1", "nonsense", "--", "true"], "there is no commit 'nonsense'"),
         (["HEAD~1", "HEAD"], "there is no target"),
         (["HEAD~1", "HEAD", "--resume", "--", "true"], "was not begun yet"),
+        (["--resume"], "no bisection was begun in this folder; begin one"),
         (["HEAD~1", "HEAD", "--build", " ", "--", "true"], "the build command is empty"),
         (["HEAD~1", "HEAD", "--metric", "a", "--metric", "b", "--", "true"], "only one metric"),
     ],

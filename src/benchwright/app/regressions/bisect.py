@@ -25,6 +25,7 @@ from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import write_own
 from benchwright.core.metric import Direction
 from benchwright.core.results.summary import Interval
+from benchwright.core.secrets.redact import redact_words
 from benchwright.executors.observer import Observer
 from benchwright.regress.belonging import refuse_shared_package
 from benchwright.regress.builds import BuildRecipe, RevisionNotBuilt
@@ -54,6 +55,7 @@ class BisectOrder(msgspec.Struct, frozen=True, kw_only=True):
     budget_s: float | None = None
     most_launches: int = 200
     resume: bool = False
+    words: tuple[str, ...] = ()  # the command line, for those who resume it
 
 
 class CommitLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,8 @@ class BisectState(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[int, int] = {}  # place → launches that failed
     newest: tuple[int, str] | None = None  # place, and what the last step did there if it measured nothing
     seconds: float = 0.0
+    words: tuple[str, ...] = ()  # the command line, without secrets
+    folder: str = ""  # it was begun in
 
 
 class BisectOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +136,7 @@ class Bisecting:
         commits = commits_between(self.repository, order.good, order.bad)
         key = _key(order, self.repository, commits)
         self.folder = order.order.base.path / FOLDER / key
-        self.state = BisectState(key=key, commits=commits)
+        self.state = BisectState(key=key, commits=commits, words=redact_words(order.words), folder=os.getcwd())
         if order.resume:
             self.state = _read(self.folder, self.state)
         self._began = time.monotonic() - self.state.seconds

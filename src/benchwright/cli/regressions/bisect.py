@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,16 +21,42 @@ Examples:
   benchwright bisect v1.2 main -- python bench.py
   benchwright bisect HEAD~64 HEAD suite.yaml --select resnet50 --build 'pip install -e .'
   benchwright bisect v1.2 main --metric process.cpu_time --budget 30m -- ./app --size 100
+  benchwright bisect --resume --budget 1h
 """
 # They change how often, in which order or as what a target is launched, which is fixed here; or mean something else.
 _WITHOUT = (
     *("commands", "interleave", "turns", "repeat", "metrics", "platform", "device_names", "excluded_devices"),
     *("resume", "anyway", "run_name", "store", "no_store", "warmup_runs", "sweep"),
 )
+_WORDS = "benchwright.words"
 _OWN = ("build", "repo_dir", "metrics", "posterior", "min_effect", "budget", "most_launches", "direction", "resume")
 
 
-@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+class _BisectCommand(TargetCommand):
+    """`--resume` without anything else goes on with the newest bisection of this folder."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--resume" in args and "--" not in args:
+            args = self._with_resumed(ctx, args)
+        ctx.meta[_WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def _with_resumed(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            given = self.make_parser(ctx).parse_args(list(args))[0]
+        except click.UsageError:
+            return args  # said when it is parsed again
+        if isinstance(given.get("good"), str):
+            return args
+        from benchwright.app.regressions.bisect_resume import words_to_resume
+        from benchwright.runs.base_folder import BaseFolder
+
+        base = given.get("base")
+        base = BaseFolder.choose(base if isinstance(base, str) else None, os.environ)
+        return words_to_resume(base, os.getcwd(), args)
+
+
+@click.command(cls=_BisectCommand, epilog=_EXAMPLES)
 @click.argument("good")
 @click.argument("bad")
 @click.option(
@@ -66,7 +93,11 @@ _OWN = ("build", "repo_dir", "metrics", "posterior", "min_effect", "budget", "mo
 )
 @click.option("--budget", metavar="TIME", help="Stop after this long, builds included, such as 30m.")
 @click.option("--most-launches", type=click.IntRange(6), default=200, show_default=True, help="Stop after this many.")
-@click.option("--resume", is_flag=True, help="Go on with the same bisection, which was stopped.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with a bisection that was stopped: this one or, without GOOD and BAD, the newest of this folder.",
+)
 @target_options(without=_WITHOUT)
 @click.pass_context
 def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...], **values: Any) -> int:
@@ -78,7 +109,7 @@ def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...]
     from benchwright.app.regressions.bisect import bisect
     from benchwright.app.regressions.bisect_report import outcome_body, outcome_text
 
-    own = {name: values.pop(name) for name in _OWN}
+    own = {name: values.pop(name) for name in _OWN} | {"words": ctx.meta[_WORDS]}
     values["metrics"] = tuple(metric for metric in own["metrics"] if "=" in metric)
     order = order_from(ctx, values, targets)
     quiet = values["quiet"] or values["as_json"]
@@ -125,6 +156,7 @@ def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> Bisec
         budget_s=None if own["budget"] is None else parse_duration(own["budget"], where="--budget"),
         most_launches=own["most_launches"],
         resume=own["resume"],
+        words=own["words"],
     )
 
 
