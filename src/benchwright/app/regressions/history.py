@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from benchwright.regress.notify.notice import Notice
 
 _TREATMENT = "treatment"
+_COMMAND, _ANY = "command", "another one in every run"
 
 
 class HistoryOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +81,8 @@ def histories(results: Results, order: HistoryOrder) -> Histories:
             found.setdefault(measured.series, []).append(measured)
     if not found:
         raise _nothing(order, known)
-    return Histories([_series(same, order) for same in _told_apart(list(found.values()))], unreadable, listed.trouble)
+    groups = _told_apart(_with_any_command(list(found.values())))
+    return Histories([_series(same, order) for same in groups], unreadable, listed.trouble)
 
 
 def _read(results: Results, rows: Sequence[ListedRun], unreadable: list[str]) -> Iterator[Run]:
@@ -147,7 +149,7 @@ def _meant(benchmark: Benchmark, glob: str) -> bool:
 def _setting(benchmark: Benchmark) -> dict[str, str]:
     """What the numbers depend on besides code and machine. The sides of an A/B run in folders of their own: there, the words of
     the command tell nothing."""
-    own = {} if benchmark.side else {"command": " ".join((*benchmark.workload.words, *benchmark.workload.variant))}
+    own = {} if benchmark.side else {_COMMAND: " ".join((*benchmark.workload.words, *benchmark.workload.variant))}
     labels = {key: value for key, value in benchmark.labels.items() if key not in (SIDE, REVISION)}
     environment = {f"${name}": "not set" if value is None else value for name, value in benchmark.env.items()}
     placed = benchmark.placement
@@ -177,6 +179,24 @@ def _code(revisions: Sequence[CodeRevision]) -> CodeRevision | None:
     return next((each for each in revisions if not each.packages), next(iter(revisions), None))
 
 
+def _with_any_command(groups: list[list[_Measured]]) -> list[list[_Measured]]:
+    """Where no command was ever run twice, such as one that names a temporary file, runs of all of them are one series."""
+    alike: dict[tuple[object, ...], list[list[_Measured]]] = {}
+    for group in groups:
+        what = group[0].series[:-1]
+        others = tuple(item for item in group[0].template.setting.items() if item[0] != _COMMAND)
+        alike.setdefault((*what, tuple(sorted(others))), []).append(group)
+    found = []
+    for series in alike.values():
+        if len(series) < 2 or any(len(group) > 1 for group in series):
+            found += series
+            continue
+        joined = [measured for group in series for measured in group]
+        template = msgspec.structs.replace(joined[0].template, setting=joined[0].template.setting | {_COMMAND: _ANY})
+        found.append([joined[0]._replace(template=template), *joined[1:]])
+    return found
+
+
 def _told_apart(groups: list[list[_Measured]]) -> list[list[_Measured]]:
     """Each series with only that part of its setting in which series of the same benchmark differ."""
     kept = []
@@ -186,7 +206,7 @@ def _told_apart(groups: list[list[_Measured]]) -> list[list[_Measured]]:
         differing = {
             key: value
             for key, value in group[0].template.setting.items()
-            if any(setting.get(key) != value for setting in settings)
+            if value == _ANY or any(setting.get(key) != value for setting in settings)
         }
         first = group[0]._replace(template=msgspec.structs.replace(group[0].template, setting=differing))
         kept.append([first, *group[1:]])

@@ -111,6 +111,18 @@ def test_other_settings_are_another_series(tmp_path: Path, changes: dict[str, An
     assert len(found[1].setting) == 1
 
 
+def test_commands_that_differ_in_every_run_are_one_history(tmp_path: Path) -> None:
+    def named(file: str) -> Benchmark:
+        return benchmark("train", "python", "train.py", "--out", file)
+
+    runs = [measured(n, 1.0, named(f"/tmp/{n}")) for n in range(4)]
+    (series,) = histories(kept(tmp_path / "a", runs), HistoryOrder(benchmark="train")).series
+    assert [point.run for point in series.points] == [run.id for run in runs]
+    assert series.setting == {"command": "another one in every run"}
+    twice = [*runs, measured(4, 1.0, named("/tmp/0"))]
+    assert len(histories(kept(tmp_path / "b", twice), HistoryOrder(benchmark="train")).series) == 4
+
+
 def test_disturbed_runs_are_shown_but_do_not_decide(tmp_path: Path) -> None:
     values = levels((40, 1.0), (12, 1.5))
     runs = [measured(n, value, busy=n >= 40) for n, value in enumerate(values)]
