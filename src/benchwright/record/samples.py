@@ -133,7 +133,7 @@ class Samples(msgspec.Struct):
     def cpu_s(self, stretches: Sequence[Span], ended: tuple[int, float]) -> float | None:
         """CPU time of all processes in those stretches. `ended`: when they had ended, and what they had used in all."""
         points = self.series.get(("process", "cpu_s", None), [])
-        return _used_in([*(p for p in points if p[0] < ended[0]), ended], stretches) if points else None
+        return _seen_in([*(p for p in points if p[0] < ended[0]), ended], stretches) if points else None
 
     def gpu_s(self, stretches: Sequence[Span] | None = None) -> float | None:
         """How long the devices were busy in those stretches, or in all, added up."""
@@ -141,7 +141,7 @@ class Samples(msgspec.Struct):
         busy = [_busy_s(points) for points in loads if len(points) > 1]
         if stretches is None:
             return _sum_of(points[-1][1] for points in busy)
-        return _sum_of(_used_in(points, stretches) for points in busy)
+        return _sum_of(_seen_in(points, stretches) for points in busy)
 
     def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
         """`cpu_share`: how much of a core the program used over its lifetime."""
@@ -212,6 +212,12 @@ def _busy_s(points: Sequence[Point]) -> list[Point]:
     for (before, _), (t, percent) in pairwise(points):
         counter.append((t, counter[-1][1] + percent / 100 * (t - before) * NS))
     return counter
+
+
+def _seen_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
+    """As `_used_in`, but None without a few samples inside: what was used around short stretches says nothing of them."""
+    inside = sum(begin <= t <= end for t, _ in points for begin, end in stretches)
+    return _used_in(points, stretches) if inside >= _FEWEST_INSIDE else None
 
 
 def _used_in(points: list[Point], stretches: Sequence[Span]) -> float | None:

@@ -534,21 +534,22 @@ def test_gpu_time_is_the_time_all_devices_were_busy_and_cpu_time_counts_the_meas
         device = {"device": 0} if sampler == "nvidia" else {}
         return {"event": "sample", "sampler": sampler, "t": int(t * SECOND), "values": values} | device
 
-    loads = [sampled("nvidia", t, load_percent=p) for t, p in ((0, 90.0), (2, 50.0), (4, 100.0), (6, 0.0))]
-    cpu = [sampled("process", t, cpu_s=s) for t, s in ((0, 0.0), (2, 2.0), (4, 3.0))]
+    loads = [sampled("nvidia", t, load_percent=p) for t, p in ((0, 90.0), (2, 50.0), (3, 100.0), (4, 50.0), (6, 0.0))]
+    cpu = [sampled("process", t, cpu_s=s) for t, s in ((0, 0.0), (2, 2.0), (3, 2.5), (4, 3.0))]
     measured = steps("measured", [SECOND, SECOND], t=2 * SECOND)
     end = END | {"t": 6 * SECOND, "cpu_s": 10.0}
-    launch = record_launch([START, *loads, *cpu, loop(), measured, end], JOB, benchmark(), kind_of)
-    assert samples(launch, "process.gpu_time") == (pytest.approx(3.0),)  # 50 % of two seconds, then all of two
-    assert samples(launch, "gpu.step_time") == (pytest.approx(1.0),)
-    assert samples(launch, "cpu.step_time") == (pytest.approx(0.5),)
-    alone = record_launch([START, *cpu[:2], loop(), measured, end], JOB, benchmark(), kind_of)
-    assert alone.measurement("process.gpu_time") is None
-    assert samples(alone, "cpu.step_time") == (
-        pytest.approx(2.0),
-    )  # by the total at the end: 8 s in the last four seconds
-    late = record_launch([START, cpu[2], loop(), measured, end], JOB, benchmark(), kind_of)
-    assert late.measurement("cpu.step_time") is None  # nothing is known of its beginning
+
+    def of(*sampled: Event) -> Launch:
+        return record_launch([START, *sampled, loop(), measured, end], JOB, benchmark(), kind_of)
+
+    launch = of(*loads, *cpu)
+    assert samples(launch, "process.gpu_time") == (pytest.approx(1.0 + 1.0 + 0.5),)
+    assert samples(launch, "gpu.step_time") == (pytest.approx(1.5 / 2),)
+    assert samples(launch, "cpu.step_time") == (pytest.approx(1.0 / 2),)
+    assert of(*cpu).measurement("process.gpu_time") is None
+    assert of(*cpu[1:]).measurement("cpu.step_time") is not None
+    assert of(*cpu[2:]).measurement("cpu.step_time") is None  # nothing is known of its beginning
+    assert of(cpu[0], *cpu[2:]).measurement("cpu.step_time") is None  # too few samples to tell its edges
 
 
 def test_a_gpu_that_stops_working_right_after_the_loop_used_no_less_energy_in_it() -> None:
