@@ -115,7 +115,11 @@ def _process_measurements(fold: Fold) -> list[Measurement]:
 
     # Of a warm start its imports are not in it, so it is not comparable with others.
     labels = {"start": "warm"} if fold.start.get("warm") else {}
-    times = {"process.duration": end.get("duration_s") or None, CPU_TIME: end.get("cpu_s"), GPU_TIME: fold.samples.gpu_s()}
+    times = {
+        "process.duration": end.get("duration_s") or None,
+        CPU_TIME: end.get("cpu_s"),
+        GPU_TIME: fold.samples.gpu_s() or None,
+    }
     found = [_of_process(metric, "s", value, labels) for metric, value in times.items() if value is not None]
     for metric, peak in fold.samples.memory_peaks(end.get("max_rss_bytes")).items():
         bound = metric == PEAK_RSS and end.get("max_rss_is_bound")
