@@ -86,6 +86,7 @@ class RunOptions(TypedDict, total=False):
     profile: bool
     shapes: Mapping[str, str | Sequence[int]] | None
     trust: bool
+    find_timeout: str | float
     rebuild: str
     build_timeout: str | float
     # Task files

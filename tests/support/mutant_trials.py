@@ -21,7 +21,7 @@ from benchmodels.build.cache import Corrupt, read_manifest, verify
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.node.system import Observation
 from benchwright.environments.built import read_built, why_broken
-from benchwright.kinds.models.discovery import record_discovery
+from benchwright.kinds.models.discovery.reading import record_discovery
 from benchwright.kinds.suite.scaling_file import read_scaling
 from benchwright.kinds.suite.setup.prepared import Marks
 from benchwright.record.reading import read_events

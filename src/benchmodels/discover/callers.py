@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from benchmodels.hooks.looking import class_attribute, is_a
 from benchmodels.types import Details, Module
@@ -39,6 +39,12 @@ def _is_installed_into(folder: str) -> bool:
         return any(name.endswith(".dist-info") for name in os.listdir(folder))
     except OSError:
         return False
+
+
+def own_modules() -> List[str]:
+    """The source files of the user's own modules that were imported."""
+    files = [getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name != "__main__"]
+    return sorted({os.path.abspath(file) for file in files if isinstance(file, str) and not is_library(file)})
 
 
 def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[Details]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from time import perf_counter_ns
 from types import ModuleType
@@ -11,6 +12,7 @@ from typing import Any, Callable, NoReturn, Optional, Sequence, Set
 
 from benchmodels import compat
 from benchmodels.build.build_key import content_digest
+from benchmodels.discover.callers import own_modules
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.discover.processes import StartedProcesses
 from benchmodels.hooks.imports import ImportWatch, seed_on_import
@@ -24,6 +26,7 @@ from benchprobe import parameters
 from benchprobe.stream.events import Event, message_event
 
 LONGEST_WAIT_S = 60.0
+FRAMEWORKS = ("sklearn", "tensorflow", "jax", "xgboost", "lightgbm", "catboost", "mxnet", "paddle")  # other than torch
 NO_INPUT = "; standard input is empty during discovery"
 
 
@@ -121,6 +124,8 @@ class ScriptSearch:
                 "exception": self.exception,
                 "optimizer_steps": self._optimizer_steps,
                 "parameters": asked,
+                "frameworks": [name for name in FRAMEWORKS if name in sys.modules],
+                "modules": own_modules(),
             }
         )
 

@@ -34,6 +34,7 @@ from benchwright.runs.run_folder import RunFolder
 
 _LOG_LINES = 8
 _SHOWN_LOG_LINES = 60
+_OF_SCRIPTS = (Reason.CRASHED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.SIGNALLED)
 _KNOWN_TO_THE_EXECUTOR = (Reason.AGENT_LOST, Reason.DISK_FULL, Reason.STOPPED)
 
 
@@ -79,7 +80,7 @@ def report_of(
     """
     scoring = scoring or Scoring()
     tails = log_tails(run)
-    if tails:
+    if tails or any(r.reason is Reason.CRASHED for r in run.results):
         from benchwright.app.missing_module import with_missing_modules
 
         run = with_missing_modules(run, tails)
@@ -167,7 +168,11 @@ def _without_secrets(logs: Mapping[str, list[str]]) -> dict[str, list[str]]:
 def exit_code(run: Run) -> int:
     """0 all went well · 1 something ran and failed · 3 nothing could be measured at all."""
     launches: list[Launch] = [x for r in run.results for x in r.launches]
-    if not any(x.facts.get("started") for x in launches) or all(r.status is Status.SKIPPED for r in run.results):
+    # A script that failed while its models were looked for was started, too.
+    ran = any(x.facts.get("started") for x in launches) or any(
+        not r.launches and r.reason in _OF_SCRIPTS for r in run.results
+    )
+    if not ran or all(r.status is Status.SKIPPED for r in run.results):
         return 3
     # Interrupted although nobody asked benchwright to stop: something else ended it.
     bad = (Status.FAILED, Status.INTERRUPTED, Status.PENDING)

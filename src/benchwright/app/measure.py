@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -15,12 +15,14 @@ from benchwright.app.after_run import written_body
 from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
 from benchwright.app.launches.examined import add_examined
+from benchwright.app.launches.growth import OpenScripts, scripts_left, with_more
 from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.job_files import empty_folder, remove_folder, write_file
 from benchwright.app.launches.leftovers import clear_leftovers
+from benchwright.app.launches.readiness import not_ready, refuse_if_none_is_ready
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
@@ -29,7 +31,6 @@ from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, is_this_machine, usable_cores
 from benchwright.executors.stopping import stops_on_signals
-from benchwright.kinds.base import nothing_ready
 from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
@@ -46,20 +47,6 @@ from benchwright.runs.stored_plan import StoredJobs, StoredPlan
 _WRITE_EVERY_S = 2.0
 
 
-def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor) -> Plan:
-    """What would run, without creating anything; paths are those of a run that would be called `RUN`."""
-    machine = executor.machine()
-    return make_plan(
-        benchmarks,
-        machine,
-        settings,
-        kind_of,
-        folder=str(base.runs / "RUN"),
-        probe_path=None,
-        usable_cores=usable_cores(machine),
-    )
-
-
 def measure(
     benchmarks: Sequence[Benchmark],
     settings: RunSettings,
@@ -70,7 +57,7 @@ def measure(
     observer: Observer | None = None,
     resume: str | None = None,
     labels: dict[str, str] | None = None,
-    told: Path | None = None,
+    search_first: bool = False,
     anyway: bool = False,
     failed: Mapping[str, str] | None = None,
     another: Callable[[], AbstractContextManager[Executor]] | None = None,
@@ -79,69 +66,62 @@ def measure(
 
     `anyway`: a run is resumed even if what it depends on has changed, and marked.
     `failed`: benchmarks that could not be set up, with the reason; those that can run all the same are run.
-    `another`: opens an executor like this one, to clean up after an interrupt. `told`: a folder with what scripts told when their models were looked for; it becomes part of the run.
+    `another`: opens an executor like this one, to clean up after an interrupt. `search_first`: all scripts are searched
+    for models before anything is measured; else each before its own models.
     """
     observer = observer or Observer()
     check_workers(benchmarks, settings)
-    if resume is None:
-        if not benchmarks:
-            raise InvalidInput("nothing to measure", remedy="name a file, or write a command after --")
-        _refuse_if_none_is_ready(benchmarks, settings, failed or {})
-        folder = RunFolder.create(base.runs, name, shared=settings.shared)
-        started = datetime.now().astimezone().isoformat(timespec="seconds")
-        stored = StoredPlan(
-            uid=new_uid(),
-            name=name,
-            started=started,
-            benchmarks=tuple(benchmarks),
-            settings=settings,
-            labels=labels or {},
-        )
-    else:
-        folder, stored = to_resume(base, resume, tuple(benchmarks), settings)
-    with folder.locked():
-        if told is not None:
-            with suppress(OSError):  # from the resumed run's first beginning there may be one
-                told.rename(folder.path / "discovery")
-        try:
-            measurement = _Measurement(
-                folder,
-                stored,
-                base,
-                executor,
-                observer,
-                resumes=resume is not None,
-                anyway=anyway,
-                failed=failed or {},
-                another=another,
-            )
-        except BaseException:  # Ctrl-C too
-            if resume is None:
-                folder.remove_unused()
-            raise
-        return measurement.make()
+    with closing(OpenScripts(base, executor, observer, together=search_first)) as scripts:
+        if resume is None:
+            folder, stored = _begin(benchmarks, settings, scripts, base, name, labels or {}, failed or {})
+        else:
+            folder, stored = to_resume(base, resume, tuple(benchmarks), settings)
+        with folder.locked():
+            try:
+                measurement = _Measurement(
+                    folder,
+                    stored,
+                    base,
+                    executor,
+                    observer,
+                    scripts,
+                    resumes=resume is not None,
+                    anyway=anyway,
+                    failed=failed or {},
+                    another=another,
+                )
+            except BaseException:  # Ctrl-C too
+                if resume is None:
+                    folder.remove_unused()
+                raise
+            scripts.keep_in(folder.path)
+            return measurement.make()
 
 
-def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
-    """Benchmarks that lack something before they can run, such as an environment or data, with what to do about it."""
-    found: dict[str, str] = {}
-    for kind, same in by_kind(b for b in benchmarks if b.enabled):
-        found |= kind.not_ready(same, settings)
-    return found
-
-
-def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings, failed: Mapping[str, str]) -> None:
-    """If some can be run, they are, and the others fail with their reason."""
-    enabled = [b for b in benchmarks if b.enabled]
-    lacking = not_ready(enabled, settings)
-    if enabled and all(b.name in lacking for b in enabled):
-        if any(b.name in failed for b in enabled):
-            reasons: dict[str, list[str]] = {}
-            for name, why in lacking.items():
-                reasons.setdefault(failed.get(name, why), []).append(name)
-            raise CannotMeasure(nothing_ready([f"{', '.join(names)}: {why}" for why, names in reasons.items()]))
-        kind, same = by_kind(enabled)[0]
-        raise kind.refusal(same, settings)
+def _begin(
+    benchmarks: Sequence[Benchmark],
+    settings: RunSettings,
+    scripts: OpenScripts,
+    base: BaseFolder,
+    name: str,
+    labels: dict[str, str],
+    failed: Mapping[str, str],
+) -> tuple[RunFolder, StoredPlan]:
+    """A new run, whose first script has been searched."""
+    if not benchmarks:
+        raise InvalidInput("nothing to measure", remedy="name a file, or write a command after --")
+    found = scripts.first(benchmarks, settings)
+    refuse_if_none_is_ready(found, settings, failed)
+    stored = StoredPlan(
+        uid=new_uid(),
+        name=name,
+        started=datetime.now().astimezone().isoformat(timespec="seconds"),
+        benchmarks=found,
+        asked=tuple(benchmarks) if any(b.is_open for b in benchmarks) else (),
+        settings=settings,
+        labels=labels,
+    )
+    return RunFolder.create(base.runs, name, shared=settings.shared), stored
 
 
 class _Measurement:
@@ -154,6 +134,7 @@ class _Measurement:
         base: BaseFolder,
         executor: Executor,
         observer: Observer,
+        scripts: OpenScripts,
         *,
         resumes: bool,
         anyway: bool,
@@ -161,9 +142,9 @@ class _Measurement:
         another: Callable[[], AbstractContextManager[Executor]] | None = None,
     ) -> None:
         self.folder = folder
-        lacking = not_ready(stored.benchmarks, stored.settings)
-        said = {name: failed.get(name, why) for name, why in lacking.items()}
-        self.stored = msgspec.structs.replace(stored, not_ready=said)
+        self.failed = failed
+        self.scripts = scripts
+        self.stored = self._with_lacking(stored)
         self.executor = executor
         self.another = another or (lambda: nullcontext(executor))
         self.observer = observer
@@ -172,33 +153,65 @@ class _Measurement:
         self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
         packages = {name: None for kind, same in by_kind(stored.benchmarks) for name in kind.packages_for(same)}
         self.probe = ProbeWatch(base.artifacts, self._tell, tuple(packages))
-        self.plan = make_plan(
-            stored.benchmarks,
-            self.machine,
-            stored.settings,
-            kind_of,
-            folder=str(folder.path),
-            probe_path=str(self.probe.folder),
-            usable_cores=usable_cores(self.machine),
-            not_ready=self.stored.not_ready,
-        )
+        self.plan = self._planned([b for b in stored.benchmarks if not b.is_open])
+        self.made = 0  # groups of launches
         self.hooks = HookRunner(self.plan)
         self.cooldown = Cooldown()
-        settings, pairs = stored.settings, {b.name: b.pair for b in stored.benchmarks}
-        self.enough = EnoughLaunches(settings.enough, self._run, pairs, settings.decision)
-        told = (self.plan, kind_of, stored.settings.keep_env)
+        settings, self.pairs = stored.settings, {b.name: b.pair for b in stored.benchmarks}
+        self.enough = EnoughLaunches(settings.enough, self._run, self.pairs, settings.decision)
+        # Scripts that are still to be searched depend on the same files and packages as their models will.
+        whole = self._planned(stored.benchmarks) if any(b.is_open for b in stored.benchmarks) else self.plan
+        told = (whole, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
-        # As they are written down, so that this run and the one that is read back are equal.
-        self.shown = self.stored.without_secrets()
-        self.jobs = StoredJobs.of(self.plan)
-        self.planned = self.jobs.plan(self.shown.benchmarks, str(folder.path))
-        self.benchmarks = {b.name: b for b in self.shown.benchmarks}
-        self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
+        self.launches: dict[str, list[Launch]] = {}
+        self._show_plan()
         self.ended: str | None = None
         self.state: RunState = "running"
         self.written_at = -_WRITE_EVERY_S
         self.trouble: str | None = None
         self.packages: dict[str, dict[str, str]] = {}
+
+    def _with_lacking(self, stored: StoredPlan) -> StoredPlan:
+        lacking = not_ready(stored.benchmarks, stored.settings)
+        return msgspec.structs.replace(
+            stored, not_ready={name: self.failed.get(name, why) for name, why in lacking.items()}
+        )
+
+    def _planned(self, benchmarks: Sequence[Benchmark]) -> Plan:
+        return make_plan(
+            benchmarks,
+            self.machine,
+            self.stored.settings,
+            kind_of,
+            folder=str(self.folder.path),
+            probe_path=str(self.probe.folder),
+            usable_cores=usable_cores(self.machine),
+            not_ready={b.name: why for b in benchmarks if (why := self.stored.not_ready.get(b.name)) is not None},
+        )
+
+    def _show_plan(self) -> None:
+        """As it is written down, so that this run and the one that is read back are equal."""
+        self.shown = self.stored.without_secrets()
+        self.jobs = StoredJobs.of(self.plan)
+        self.planned = self.jobs.plan(self.shown.benchmarks, str(self.folder.path))
+        self.benchmarks = {b.name: b for b in self.shown.benchmarks}
+        self.launches = {b.name: self.launches.get(b.name, []) for b in self.stored.benchmarks}
+
+    def _grow(self, stopped: Callable[[], bool]) -> bool:
+        """Searches one more script and plans its models; False if none is left, or it was asked to stop."""
+        if stopped() or (found := self.scripts.next(self.stored, self.folder.path, stopped)) is None:
+            return False
+        self._mend()
+        planned = {b.name for b in self.plan.benchmarks}
+        self.stored = self._with_lacking(msgspec.structs.replace(self.stored, benchmarks=found))
+        self.plan = with_more(self.plan, self._planned([b for b in found if not b.is_open and b.name not in planned]))
+        self.pairs.update({b.name: b.pair for b in found})
+        self.hooks.plan_is(self.plan)
+        self._show_plan()
+        self._write_beginning()
+        self._keep()
+        self.observer.on_grown(self.plan, *scripts_left(self.stored))
+        return True
 
     def _tell(self, text: str) -> None:
         """Something a reader of the results should know, and whoever watches the run now."""
@@ -213,8 +226,11 @@ class _Measurement:
             self._note_environment()
             self._keep()
             self.observer.on_run(self.folder.path, self.plan, self.machine)
+            self.observer.on_grown(self.plan, *scripts_left(self.stored))
             try:
                 self._launch_all(stopped)
+                while self._grow(stopped):
+                    self._launch_all(stopped)
             finally:
                 self._clean_up(stopped())
         self.state = "interrupted" if stopped() else "ended"
@@ -229,10 +245,10 @@ class _Measurement:
         return run
 
     def _write_beginning(self) -> None:
-        """What never changes in the course of the run."""
+        """What changes only when the run grows."""
         self.folder.write_history(self.history)
+        self.folder.write_plan(self.stored)  # before the jobs: whoever reads it meanwhile knows their benchmarks
         self.folder.write_jobs(self.jobs)
-        self.folder.write_plan(self.stored)
         self.folder.write_machine(self.machine)
         self.beginning = self.folder.beginning()
 
@@ -244,9 +260,10 @@ class _Measurement:
 
     def _launch_all(self, stopped: Callable[[], bool]) -> None:
         groups = started_together(self.plan.launches)
-        for number, group in enumerate(groups, start=1):
+        for number, group in enumerate(groups[self.made :], start=self.made + 1):
             if stopped():
                 return
+            self.made = number
             if self.enough.reached(group[0][0]):
                 continue
             outcomes: dict[str, Outcome] = {}
@@ -354,6 +371,7 @@ class _Measurement:
             self._mend()
             if self.state == "ended":
                 self._forget_unneeded()
+                self._add_notes(self.scripts.notes(self.folder.path))
             everything = [x for launches in self.launches.values() for x in launches]
             self.packages = environments_of(everything, self.plan)
             self.folder.write_packages(self.packages)

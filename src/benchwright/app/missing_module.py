@@ -25,6 +25,8 @@ def with_missing_modules(run: Run, logs: Mapping[str, Sequence[str]]) -> Run:
 
 
 def _explained(result: Result, logs: Mapping[str, Sequence[str]]) -> Result:
+    if result.reason is Reason.CRASHED and not result.launches:  # while its models were looked for
+        return msgspec.structs.replace(result, detail=explained(result.detail or "", result.benchmark))
     bad = culprit(result.launches) if result.reason is Reason.CRASHED else None
     last = next((line for line in reversed(logs.get(bad.job, ()) if bad else ()) if line.strip()), "")
     if _MISSING.match(last) is None or "no module" in (result.detail or ""):

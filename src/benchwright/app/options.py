@@ -205,8 +205,10 @@ def _of_models() -> Iterable[Option]:
         help="Shape of a model file's input. Repeatable.")
     yield _option(OF_MODELS, "--trust", "flag", applies=(MODEL_FILE,),
         help="Load model files that can run code of their own, such as pickles in a .pt2.")
+    yield _option(OF_MODELS, "--find-timeout", metavar="TIME", default="10m", applies=(MODELS,),
+        help="Limit for the search of a script for its models; those found until then count.  [default: 10m]")
     yield _option(OF_MODELS, "--rebuild", "choice", choices=("if_needed", "always", "never"), default="if_needed", applies=_MODELS,
-        help="When to export and compile models again.  [default: if_needed]")
+        help="When to look for, export and compile models again.  [default: if_needed]")
     yield _option(OF_MODELS, "--build-timeout", metavar="TIME", default="10m", applies=_MODELS,
         help="Limit for each step of a build.  [default: 10m]")
 

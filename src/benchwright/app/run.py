@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
-from benchwright.app.measure import measure, plan_only
+from benchwright.app.measure import measure
 from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
 from benchwright.app.reporting import Reporters, report_run
 from benchwright.app.resolve import resolve
@@ -25,8 +25,9 @@ from benchwright.core.node.system import System
 from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
-from benchwright.executors.observer import Observer
+from benchwright.executors.observer import Observer, usable_cores
 from benchwright.kinds.registry import by_kind, kind_of
+from benchwright.plan.placement import make_plan
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
@@ -71,20 +72,17 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
-    with (
-        _chosen(executor, resolved, order) as chosen,
-        _completed(resolved, order.base, chosen, observer) as (complete, told),
-    ):
+    with _chosen(executor, resolved, order) as chosen:
         made = measure(
-            complete.benchmarks,
-            complete.settings,
+            resolved.benchmarks,
+            resolved.settings,
             base=order.base,
-            name=order.name or complete.name,
+            name=order.name or resolved.name,
             executor=chosen,
             observer=observer,
             resume=order.resume,
             labels=order.request.options.labels | order.labels,
-            told=told,
+            search_first=bool(order.request.interleave),
             anyway=order.anyway,
             failed=failed,
             another=lambda: _chosen(executor, resolved, order),
@@ -110,26 +108,24 @@ def _set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Re
     return resolved, failed
 
 
-def _completed(
-    resolved: Resolved, base: BaseFolder, executor: Executor, observer: Observer
-) -> AbstractContextManager[tuple[Resolved, Path | None]]:
-    """`resolved` with each script replaced by the models it calls, and the folder with what the scripts reported."""
-    if not any(kind.finds_benchmarks for kind, _ in by_kind(resolved.benchmarks)):
-        return nullcontext((resolved, None))
-    from benchwright.kinds.models.discovery import with_models_found
-
-    return with_models_found(resolved, base, executor, observer)
-
-
 def plan(order: RunOrder) -> Plan:
-    """What `run` would do, without doing or writing anything."""
+    """What `run` would do, without doing or writing anything; paths are those of a run that would be called `RUN`."""
     from benchwright.executors.registry import open_executor
 
     request = msgspec.structs.replace(order.request, most_scripts=None)  # nothing is run
     resolved = resolve_order(msgspec.structs.replace(order, request=request))
     site = Site(folder=str(order.base.path), remote_dir=resolved.settings.remote_dir)
     with open_executor(resolved.settings.on or "local", site) as executor:
-        return plan_only(resolved.benchmarks, resolved.settings, order.base, executor)
+        machine = executor.machine()
+        return make_plan(
+            resolved.benchmarks,
+            machine,
+            resolved.settings,
+            kind_of,
+            folder=str(order.base.runs / "RUN"),
+            probe_path=None,
+            usable_cores=usable_cores(machine),
+        )
 
 
 def resolve_order(order: RunOrder) -> Resolved:

@@ -38,6 +38,11 @@ def probe_folder(
     raise CannotMeasure(f"{folder}: its files change while being written; choose another folder with --base")
 
 
+def probe_digest(packages: tuple[str, ...]) -> str:
+    """Of the content of `packages`."""
+    return _source(packages)[0]
+
+
 class ProbeWatch:
     """Watches benchprobe's folder during a run: a program that changes it would affect later measurements."""
 

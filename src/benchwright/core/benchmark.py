@@ -22,6 +22,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
 
     usual_kind: ClassVar[str] = "command"
     variant: ClassVar[tuple[str, ...]] = ()  # what distinguishes it from another workload with the same words
+    script: ClassVar[str | None] = None
+    finds_models: ClassVar[bool] = False
 
     argv: tuple[str, ...]
     cwd: str
@@ -186,6 +188,19 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         if self.environment is not None:
             words += [*self.environment.pip_args, *self.environment.constraints]
         return words
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a script whose models are not known yet; they will be measured in its place."""
+        work = self.workload
+        return isinstance(work, ModelScript) and not (work.failure or self.withheld or self.fault)
+
+    def started_as(self, script: Benchmark) -> Benchmark:
+        """With the environment and arguments of the script that it was found in."""
+        work, other = self.workload, script.workload
+        if isinstance(work, Command) or isinstance(other, Command):
+            return self
+        return msgspec.structs.replace(self, env=script.env, workload=msgspec.structs.replace(work, args=other.args))
 
     @property
     def side(self) -> str | None:

@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from benchwright.core.status import Reason
+
 DEFAULT_RUNTIME = "torch-eager"
 PRECISIONS = ("fp32", "bf16", "fp16", "int8-dynamic")
 INFERENCE = "inference"
@@ -32,6 +34,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     items: int | None = None  # in one call, as given by the user
     trust: bool = False  # load model files that run code when loaded
     scale: str = ZOO_SCALES[0]  # of the models of zoos
+    find_timeout_s: float | None = 600.0  # of the search for models in a script; what it found until then counts
 
 
 class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,11 +43,16 @@ class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
     usual_kind: ClassVar[str] = "script"
     shell: ClassVar[bool] = False
     variant: ClassVar[tuple[str, ...]] = ()
+    finds_models: ClassVar[bool] = False
 
     path: str
     args: tuple[str, ...]
     cwd: str
     python: str
+
+    @property
+    def script(self) -> str | None:
+        return self.path
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -61,8 +69,10 @@ class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
 class ModelScript(PythonScript, frozen=True, kw_only=True, tag="model_script"):
     """A script that is run once to find its models, which are then measured."""
 
+    finds_models: ClassVar[bool] = True
+
     options: ModelOptions = ModelOptions()
-    foreign: bool = False  # it imports a module that only benchmodels.compat may have
+    failure: tuple[Reason, str] | None = None  # how its search failed before any model was found
 
 
 class FoundInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +155,10 @@ class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
     source_note: str | None = None  # the script's docstring
     parameters: dict[str, Any] = {}  # standard parameters that the script asked for, with the values it got
     optimizer_steps: int = 0
+    reason: Reason | None = None  # how its process ended, if not well
+    frameworks: tuple[str, ...] = ()  # other than torch, that it imported
+    modules: tuple[str, ...] = ()  # files of the user's own modules that it imported
+    searched: str | None = None  # when, if an earlier run did
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
@@ -152,6 +166,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
 
     usual_kind: ClassVar[str] = "model"
     shell: ClassVar[bool] = False
+    finds_models: ClassVar[bool] = False
 
     runtime: str
     device: str = "cpu"

@@ -26,6 +26,9 @@ class Observer(Listener):
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
         """The run's folder exists and its plan is made."""
 
+    def on_grown(self, plan: Plan, left: int, total: int) -> None:
+        """The plan as far as it is known; `left` of `total` scripts are still to be searched for models."""
+
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
         """A launch is about to start."""
 

@@ -56,7 +56,6 @@ class Kind(Protocol):
     promises_rate: bool = False  # whether a benchmark without a rate has failed
     has_score: bool = False  # whether the rates of its benchmarks make a score, which reports show
     probe_packages: tuple[str, ...] = ("benchprobe",)  # what its programs can import without installing it
-    finds_benchmarks: bool = False  # whether a run of its target may find the benchmarks that are measured in its place
     fills_words: bool = False  # whether its command lines are known only once they are planned
 
     def recognises(self, target: str) -> bool:

@@ -21,6 +21,7 @@ from benchwright.runs.base import Kinds
 from benchwright.runs.stored_plan import StoredPlan
 
 _MOST_SAID = 5  # differences listed in a note
+_NO_FAILURE = (Reason.DISABLED, Reason.NOT_MEASURABLE, Reason.LACKS_DEVICES, Reason.LACKS_CAPABILITY)
 _WARN_BELOW = 0.90  # of the time together; the check `planning` wants more
 
 
@@ -93,8 +94,8 @@ def result_of(
         benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *said))))
     if benchmark.name in plan.skipped:
         reason, detail = plan.skipped[benchmark.name]
-        # A capability the machine lacks is not a failure; a missing install or preparation, or a wrong description, is.
-        status = Status.FAILED if reason in (Reason.NOT_READY, Reason.MISCONFIGURED) else Status.SKIPPED
+        # A capability the machine lacks is not a failure; a missing install, a wrong description, a script that crashed is.
+        status = Status.SKIPPED if reason in _NO_FAILURE else Status.FAILED
         return Result(benchmark=benchmark, status=status, reason=reason, detail=detail)
     planned = tuple(jobs for jobs in plan.launches if jobs[0].benchmark == benchmark.name)
     jobs = {together[0].position: len(together) for together in planned}
@@ -137,7 +138,7 @@ def _judged(benchmark: Benchmark, planned: int, recorded: tuple[Launch, ...]) ->
     """Judged only by how the launches ended."""
     measured = [x for x in recorded if not x.warmup]
     bad = culprit(measured)
-    if bad is None and len(recorded) < planned:
+    if bad is None and (len(recorded) < planned or not planned):  # none planned: a script not searched for models yet
         status = Status.INTERRUPTED if recorded else Status.PENDING
         return Result(benchmark=benchmark, status=status, launches=recorded)
     bad = bad or next((x for x in measured if x.status is not Status.OK), None)

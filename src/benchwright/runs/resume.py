@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-import msgspec
+from msgspec.structs import replace
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
@@ -66,10 +66,12 @@ def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
 def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> StoredPlan:
     """The stored plan, plus what is not stored: secrets (from the target, if named again) and how output is shown."""
     again = {b.name: b for b in benchmarks}
-    complete = msgspec.structs.replace(
+    scripts = {_script_of(b): b for b in benchmarks if b.workload.finds_models}
+    complete = replace(
         stored,
-        benchmarks=tuple(again.get(b.name, b) for b in stored.benchmarks),
-        settings=msgspec.structs.replace(stored.settings, echo=settings.echo),
+        benchmarks=tuple(_with_secrets(b, again.get(b.name), scripts) for b in stored.benchmarks),
+        asked=tuple(again.get(b.name, b) for b in stored.asked),
+        settings=replace(stored.settings, echo=settings.echo),
     )
     check_workers(complete.benchmarks, complete.settings)
     if not benchmarks and stored.left_out:
@@ -79,6 +81,21 @@ def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: 
             remedy="resume with the same target and options as before, secrets included",
         )
     return complete
+
+
+def _script_of(benchmark: Benchmark) -> tuple[str | None, str | None, str]:
+    """What a model and the script it was found in share."""
+    return benchmark.workload.script, benchmark.side, str(sorted(benchmark.parameters.items()))
+
+
+def _with_secrets(
+    stored: Benchmark, again: Benchmark | None, scripts: Mapping[tuple[str | None, str | None, str], Benchmark]
+) -> Benchmark:
+    """As it is named again; a model, with the environment and arguments of its script as that is named again."""
+    if again is not None and (stored.is_open or not again.workload.finds_models):
+        return again
+    script = scripts.get(_script_of(stored))
+    return stored if script is None else stored.started_as(script)
 
 
 def _is_unfinished(folder: RunFolder) -> bool:

@@ -35,6 +35,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # as it was given: `{time}` stays in it
     started: str
     benchmarks: tuple[Benchmark, ...]
+    asked: tuple[Benchmark, ...] = ()  # what was asked for, if models are measured in place of some scripts
     settings: RunSettings
     labels: dict[str, str] = {}
     not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
@@ -57,6 +58,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             self,
             benchmarks=tuple(map(without_secrets, self.benchmarks)),
+            asked=tuple(map(without_secrets, self.asked)),
             settings=settings,
             labels=redact_body(self.labels),
             left_out=tuple(dict.fromkeys((*self.left_out, *found))),
@@ -64,7 +66,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
         """What differs from this plan, in words; empty if the run may be resumed."""
-        before = {b.name: b for b in self.benchmarks}
+        before = {b.name: b for b in self.asked or self.benchmarks}
         after = {b.name: b for b in benchmarks}
         lines = [f"{name} was part of the run" for name in before if name not in after]
         lines += [f"{name} was not part of the run" for name in after if name not in before]

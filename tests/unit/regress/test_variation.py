@@ -199,7 +199,7 @@ def test_secrets_are_no_part_of_a_label() -> None:
 
 def test_each_model_of_a_script_is_a_pair_of_its_own(tmp_path: Path) -> None:
     from benchwright.core.model import FoundModel, ScriptDiscovery
-    from benchwright.kinds.models.discovery import _models_of
+    from benchwright.kinds.models.discovery.search import _models_of
 
     script = tmp_path / "nets.py"
     script.write_text("import torch\n")

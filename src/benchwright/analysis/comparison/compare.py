@@ -152,8 +152,9 @@ def compare_interleaved(
 
 def interleaved(run: Run, control: str, treatment: str) -> bool:
     """Whether the two benchmarks share blocks, so that they can be compared as pairs."""
-    blocks = [{x.block for x in run.result(name).counted if x.block is not None} for name in (control, treatment)]
-    return bool(blocks[0] & blocks[1])
+    both = [run.result(name) for name in (control, treatment)]
+    blocks = [{x.block for x in result.counted if x.block is not None} for result in both]
+    return both[0].benchmark.pair == both[1].benchmark.pair and bool(blocks[0] & blocks[1])
 
 
 def noted(before: Result, after: Result, *, paired: bool) -> list[Note]:

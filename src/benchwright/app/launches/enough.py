@@ -32,7 +32,7 @@ class EnoughLaunches:
         self._rule = rule
         self._decision = decision
         self._run = run
-        self._pairs = pairs or {}  # benchmark → the pair it belongs to
+        self._pairs = {} if pairs is None else pairs  # it grows with the run: benchmark → the pair it belongs to
         self._decided: dict[tuple[frozenset[str] | None, int], bool] = {}  # before which launch, or block of launches
         self._missed: dict[str, None] = {}  # why it ended before the interval was narrow enough
         self._undecided: dict[str, Note] = {}  # why it ended without a verdict, by pair

@@ -38,19 +38,25 @@ class HookRunner:
     """The hooks of one run. A setup or cleanup that several benchmarks have in common is run once for all of them."""
 
     def __init__(self, plan: Plan) -> None:
+        self._broken: dict[Command, _Failure] = {}  # setups
+        self._set_up: set[Command] = set()  # setups that were run
+        self._began = False
+        self.plan_is(plan)
+
+    def plan_is(self, plan: Plan) -> None:
+        """Of a run that grows: what it will launch is known later."""
         self._benchmarks = {b.name: b for b in plan.benchmarks}
         self._first = {launch[0].benchmark: launch[0] for launch in reversed(plan.launches)}
-        self._broken: dict[Command, _Failure] = {}  # setups
-        self._began = False
 
     def before(self, launch: Sequence[Job], executor: Executor, observer: Observer) -> bool:
         """Runs what a launch needs first. False: that failed, and the launch is recorded as failed."""
         first = launch[0]
         hooks = self._benchmarks[first.benchmark].hooks
-        if not self._began:
-            self._began = True
-            for number, (command, job) in enumerate(self._distinct("setup"), start=1):
-                if failure := _run("setup", command, job, f"setup-{number}", executor, observer):
+        self._began = True
+        for command, job in self._distinct("setup"):
+            if command not in self._set_up:
+                self._set_up.add(command)
+                if failure := _run("setup", command, job, f"setup-{len(self._set_up)}", executor, observer):
                     self._broken[command] = failure
         failure = None if hooks.setup is None else self._broken.get(hooks.setup)
         if failure is None and hooks.prepare is not None:

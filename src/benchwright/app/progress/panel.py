@@ -21,15 +21,26 @@ _GAP = "  "
 
 
 class Schedule:
-    """The launches of a run, and how long is left: from how long launches of the same benchmark took, or others."""
+    """The launches of a run, and how long is left: from how long launches of the same benchmark took, or others; from how
+    long a script took, searched and measured, for those that are not searched yet."""
 
     def __init__(self, plan: Plan, now: float) -> None:
+        self.began = now
+        self._seconds: dict[str, list[float]] = {}  # what its launches took
+        self.plan_is(plan)
+
+    def plan_is(self, plan: Plan, scripts_left: int = 0, scripts: int = 0) -> None:
+        """`scripts_left` of `scripts` are still to be searched for models."""
         self._groups = [
             tuple(dict.fromkeys(launch[0].benchmark for launch in group)) for group in started_together(plan.launches)
         ]
-        self.began = now
         self.total = len(self._groups)
-        self._seconds: dict[str, list[float]] = {}  # what its launches took
+        self.scripts_left, self._scripts = scripts_left, scripts
+
+    @property
+    def script_words(self) -> str:
+        """`script 4 of 100`; empty if there is only one."""
+        return f"script {self._scripts - self.scripts_left} of {self._scripts}" if self._scripts > 1 else ""
 
     def took(self, number: int, seconds: float) -> None:
         for benchmark in self._groups[number - 1]:
@@ -41,7 +52,11 @@ class Schedule:
         if current is None:
             return None
         later = [self._expected(n) for n in range(number + 1, self.total + 1)]
-        return max(0.0, current - running_s) + sum(current if s is None else s for s in later)
+        here = max(0.0, current - running_s) + sum(current if s is None else s for s in later)
+        if not self.scripts_left:
+            return here
+        passed = time.monotonic() - self.began  # searching included
+        return here + (passed + here) * self.scripts_left / max(1, self._scripts - self.scripts_left)
 
     def _expected(self, number: int) -> float | None:
         same = [s for b in self._groups[number - 1] for s in self._seconds.get(b, ())]

@@ -108,13 +108,19 @@ class Progress(Observer):
             self._say(f"run folder: {folder}")
         with self._lock:
             self._steps = {}
-            self._plan, self._schedule = plan, Schedule(plan, time.monotonic())
+            self._schedule = Schedule(plan, time.monotonic())
             self._launches = {}
-            self._planned = {}
-            for launch in plan.launches:
-                self._planned[launch[0].benchmark] = self._planned.get(launch[0].benchmark, 0) + len(launch)
+        self.on_grown(plan, 0, 0)
         if plan.launches:
             self._start()
+
+    def on_grown(self, plan: Plan, left: int, total: int) -> None:
+        with self._lock:
+            self._plan, self._planned = plan, {}
+            for launch in plan.launches:
+                self._planned[launch[0].benchmark] = self._planned.get(launch[0].benchmark, 0) + len(launch)
+            if self._schedule is not None:
+                self._schedule.plan_is(plan, left, total)
 
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
         now = time.monotonic()
@@ -158,7 +164,8 @@ class Progress(Observer):
                 self._say(f"[{number}/{total}] {benchmark}: {type(error).__name__}: {error}")
         with self._lock:
             self._running = {k: v for k, v in self._running.items() if k not in {x.job for x in launches}}
-        if number == total and not self._running:
+        over = self._schedule is None or not self._schedule.scripts_left
+        if number == total and not self._running and over:
             self.begin("saving the results")
 
     def _benchmark_of(self, launch: Launch) -> str:
@@ -279,7 +286,9 @@ class Progress(Observer):
         return head_line(self._names(), position, elapsed_s, words, whole, width)
 
     def _place(self, number: int, total: int) -> str:
-        return f"[{number}, at most {total}]" if self._plan and self._plan.up_to else f"[{number}/{total}]"
+        place = f"{number}, at most {total}" if self._plan and self._plan.up_to else f"{number}/{total}"
+        scripts = "" if self._schedule is None else self._schedule.script_words
+        return f"[{place}; {scripts}]" if scripts else f"[{place}]"
 
     def _names(self) -> str:
         return ", ".join(dict.fromkeys(running.job.benchmark for running in self._running.values()))
@@ -287,7 +296,7 @@ class Progress(Observer):
     def _launch_words(self) -> str:
         ids = list(self._running)
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        return f"[{self._position[0]}/{self._position[1]}] {_readable(ids[0])}{more}"
+        return f"{self._place(*self._position)} {_readable(ids[0])}{more}"
 
     def _remind(self) -> float:
         """Without a panel: says that a launch runs once that takes a while, and that work goes on after a silence."""

@@ -28,7 +28,16 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("scripts", nargs=-1)
 @options("params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd")
-@options("select", "timeout", "seed", "base", "show_output", as_json="Print the models as JSON.", quiet="No progress.")
+@options(
+    "select",
+    "timeout",
+    "find_timeout",
+    "seed",
+    "base",
+    "show_output",
+    as_json="Print the models as JSON.",
+    quiet="No progress.",
+)
 def command(scripts: tuple[str, ...], **values: Any) -> int:
     """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
 
@@ -41,7 +50,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     from benchwright.app.resolve import resolve
     from benchwright.executors.local import LocalExecutor
     from benchwright.kinds.models.batches import with_batches_known
-    from benchwright.kinds.models.discovery import discover
+    from benchwright.kinds.models.discovery.launching import discover
     from benchwright.kinds.models.report.found import found_json, render_found
     from benchwright.kinds.sweep import named_point
     from benchwright.runs.base_folder import BaseFolder
@@ -54,7 +63,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
         resolved = resolve(with_all_scripts(request, many))
     quiet = values["quiet"] or values["as_json"]
     with LocalExecutor() as executor, open_progress(quiet=quiet) as progress:
-        told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)
+        told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress)
     told = with_batches_known(resolved.benchmarks, told)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
     benchmarks = {benchmark.name: benchmark for benchmark in resolved.benchmarks}

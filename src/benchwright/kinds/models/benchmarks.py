@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Command, Placement
+from benchwright.core.benchmark import Benchmark, Placement
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import (
     DEFAULT_RUNTIME,
@@ -19,6 +19,7 @@ from benchwright.core.model import (
     ModelScript,
     ScriptDiscovery,
 )
+from benchwright.core.status import Reason
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.training import training_of
 from benchwright.kinds.sweep import idle_parameters, named_point
@@ -27,13 +28,14 @@ SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, but bounded: a slow model makes few calls in this time.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
+_AS_COMMAND = "time all of it with --as command"
 _IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
 
 _ONLY_EAGER = f"generation is a loop in Python; measure it with --runtime {DEFAULT_RUNTIME}"
 
 
 def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
-    """The benchmarks of `asked`, whose workload is a ModelScript; the script itself as a command if it has no model.
+    """The benchmarks of `asked`, whose workload is a ModelScript; the script itself, with the reason, if it has no model.
 
     `builds`: the folder of cached builds.
     """
@@ -42,7 +44,7 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
     chosen = selected_models(discovery, options.select)
     training = training_of(asked, discovery)
     if not discovery.models:
-        return training or [_as_command(asked, discovery)]
+        return training or [_without_model(asked, discovery)]
     names = _names(chosen)
     made = []
     for model in chosen:
@@ -170,23 +172,24 @@ def _withheld(
     )
 
 
-def _as_command(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
-    """The whole script, run once more; its exit is its result."""
+def _without_model(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
+    """The script itself, with the reason why nothing is measured; it is not run again."""
     script = asked.workload
     assert isinstance(script, ModelScript)
-    note = "no model found; the whole script was measured"
-    if discovery.trouble:
-        note = f"no model found before the script failed ({discovery.trouble}); the whole script was then measured"
-    return msgspec.structs.replace(
-        asked,
-        workload=Command(argv=(script.python, *_with_compat(script), script.path, *script.args), cwd=script.cwd),
-        notes=(*asked.notes, note, *discovery.notes),
-        labels=discovery.labels | asked.labels,
-    )
+    replace = msgspec.structs.replace
+    noted = replace(asked, notes=(*asked.notes, *discovery.notes), labels=discovery.labels | asked.labels)
+    if discovery.trouble is not None:
+        failure = (discovery.reason or Reason.CRASHED, f"{discovery.trouble} (before it called a model)")
+        return replace(noted, workload=replace(script, failure=failure))
+    return replace(noted, withheld=_why_none(discovery))
 
 
-def _with_compat(script: ModelScript) -> tuple[str, ...]:
-    return ("-m", "benchmodels.foreign") if script.foreign else ()
+def _why_none(discovery: ScriptDiscovery) -> str:
+    others = " and ".join(discovery.frameworks[:2])
+    if others:
+        what = f"it uses {others}, and only models of torch are looked for"
+        return f"{what}; {_AS_COMMAND}, mark its loop with benchprobe.iterate, or measure a model file such as .onnx"
+    return f"it calls no model of torch; {_AS_COMMAND}"
 
 
 def _named(asked: Benchmark, model: str) -> str:

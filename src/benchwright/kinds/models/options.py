@@ -27,11 +27,19 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
         shapes=_shapes(values.get("shapes", ())),
         rebuild=values.get("rebuild", "if_needed"),
         step_timeout_s=parse_duration(values.get("build_timeout", "10m"), where="--build-timeout"),
+        find_timeout_s=_limit(values.get("find_timeout", "10m")),
         weights=values.get("weights", False),
         items=values.get("items"),
         trust=values.get("trust", False),
         scale=values.get("scale") or ZOO_SCALES[0],
     )
+
+
+def _limit(text: str) -> float:
+    seconds = parse_duration(text, where="--find-timeout")
+    if seconds <= 0:
+        raise InvalidInput(f"{text} is not a time limit", where="--find-timeout", remedy="write 90s, 10m or 2h")
+    return seconds
 
 
 def _words(texts: Sequence[str]) -> tuple[str, ...]:

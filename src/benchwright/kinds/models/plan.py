@@ -8,6 +8,7 @@ from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
 from benchwright.kinds.models.build_names import all_labels, build_name
+from benchwright.core.status import Reason
 from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.process_slots import ProcessSlot
 
@@ -31,6 +32,12 @@ class ModelPlanner(PlainPlanner):
         if isinstance(benchmark.workload, Model):
             return "--device cpu"
         return super().fewer_devices(benchmark, present)
+
+    def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
+        work = benchmark.workload
+        if isinstance(work, ModelScript) and work.failure is not None:
+            return work.failure
+        return super().why_skipped(benchmark)
 
     def why_no_turns(self, benchmark: Benchmark) -> str | None:
         if isinstance(benchmark.workload, Model | ModelScript):

@@ -24,7 +24,6 @@ class ScriptKind(ModelsKind):
     """Reads one script as one benchmark for each point of a sweep."""
 
     name = "script"
-    finds_benchmarks = True
 
     def recognises(self, target: str) -> bool:
         path = target.partition(MEMBER)[0]
@@ -33,7 +32,7 @@ class ScriptKind(ModelsKind):
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         place, _, members = target.partition(MEMBER)
         path = Path(place).absolute()
-        notes = checked_notes(path) if options.as_ != "command" else ScriptNotes({}, None, False)
+        notes = checked_notes(path) if options.as_ != "command" else _notes_if_readable(path)
         as_ = options.as_ or ("models" if members else _usual_way(notes))
         select = tuple(word for word in members.split(",") if word)
         if select and as_ != "models":
@@ -71,11 +70,20 @@ def _workload(
 ) -> Command | Script | ModelScript:
     cwd, python = options.cwd or os.getcwd(), options.python or default_python()
     if as_ == "command":
-        return Command(argv=(python, str(path), *args), cwd=cwd)
+        compat = ("-m", "benchmodels.foreign") if foreign else ()
+        return Command(argv=(python, *compat, str(path), *args), cwd=cwd)
     if as_ in ("loop", "training"):
         return Script(path=str(path), args=args, cwd=cwd, python=python, training=as_ == "training")
     models = msgspec.structs.replace(options.models, select=select)
-    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models, foreign=foreign)
+    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models)
+
+
+def _notes_if_readable(path: Path) -> ScriptNotes:
+    """A script that is run as a command says itself what is wrong with it."""
+    try:
+        return msgspec.structs.replace(read_notes(path), labels={})
+    except (SyntaxError, OSError, ValueError, RecursionError):
+        return ScriptNotes({}, None, False)
 
 
 def checked_notes(path: Path) -> ScriptNotes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
-from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import NEVER_CALLED, FoundModel, Model, ModelOptions, ModelScript, ScriptDiscovery
+from benchwright.core.status import Reason
 from benchwright.kinds.models.benchmarks import benchmarks_of, with_idle_parameters_noted
 
 
@@ -69,19 +69,27 @@ def test_what_is_not_measured_stays_with_its_reason() -> None:
     assert listed.name == "bert.py::Unused"
 
 
-def test_a_script_without_a_model_is_run_as_a_command() -> None:
-    (made,) = benchmarks_of(asked(), found(trouble="it ended with exit code 7"), "")
-    assert made.workload == Command(argv=("py", "/x/bert.py", "--k", "1"), cwd="/x")
+def test_a_script_that_failed_before_it_called_a_model_says_how() -> None:
+    trouble = found(trouble="OSError: no such model", reason=Reason.CRASHED)
+    (made,) = benchmarks_of(asked(), trouble, "")
     assert made.name == "bert.py"
-    assert "no model found" in made.notes[0]
-    assert "exit code 7" in made.notes[0]
+    assert isinstance(made.workload, ModelScript)
+    assert made.workload.failure == (Reason.CRASHED, "OSError: no such model (before it called a model)")
+    assert not made.is_open
 
 
-def test_one_that_imports_a_module_of_another_tool_finds_it_as_a_command_too() -> None:
-    benchmark = asked()
-    foreign = msgspec.structs.replace(benchmark.workload, foreign=True)  # type: ignore[type-var]
-    (made,) = benchmarks_of(msgspec.structs.replace(benchmark, workload=foreign), found(), "")
-    assert made.workload.argv == ("py", "-m", "benchmodels.foreign", "/x/bert.py", "--k", "1")  # type: ignore[union-attr]
+@pytest.mark.parametrize(
+    ("frameworks", "said"),
+    [
+        ((), "it calls no model of torch; time all of it with --as command"),
+        (("sklearn",), "it uses sklearn, and only models of torch are looked for; time all of it with --as command, "),
+    ],
+)
+def test_a_script_without_a_model_says_what_works_instead(frameworks: tuple[str, ...], said: str) -> None:
+    (made,) = benchmarks_of(asked(), found(frameworks=frameworks), "")
+    assert made.withheld is not None
+    assert made.withheld.startswith(said)
+    assert not made.is_open
 
 
 def test_a_swept_parameter_that_changes_nothing_is_noted() -> None:

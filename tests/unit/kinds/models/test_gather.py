@@ -14,7 +14,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
-from benchwright.kinds.models.discovery import record_discovery
+from benchwright.kinds.models.discovery.reading import record_discovery
 from benchwright.kinds.models.gathering.gather import ModelGatherer
 from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
@@ -159,7 +159,7 @@ def test_the_last_word_on_a_model_counts() -> None:
     [
         (Outcome(job="a", exit_code=7), "exit code 7"),
         (Outcome(job="a", signal=11), "SIGSEGV"),
-        (Outcome(job="a", timed_out=True, duration_s=12), "after 12 s"),
+        (Outcome(job="a", timed_out=True, duration_s=12), "after 12.0 s"),
         (Outcome(job="a", detail="no such interpreter"), "no such interpreter"),
     ],
 )

@@ -1,0 +1,99 @@
+"""A run that grows: the models of its scripts are found while it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.note import Note
+from benchwright.core.run import Plan
+from benchwright.core.settings import RunSettings
+from benchwright.executors.base import Executor
+from benchwright.executors.observer import Observer
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.stored_plan import StoredPlan
+
+if TYPE_CHECKING:
+    from benchwright.kinds.models.discovery.search import ModelSearch
+
+_FOLDER = "discovery"  # in a run's folder: what scripts told, and what was found in them
+
+
+class OpenScripts:
+    """The scripts of a run whose models are not known yet; most runs have none. Nothing is measured during a search."""
+
+    def __init__(self, base: BaseFolder, executor: Executor, observer: Observer, *, together: bool) -> None:
+        self._base = base
+        self._executor = executor
+        self._observer = observer
+        self._together = together
+        self._search: ModelSearch | None = None
+
+    def first(self, asked: Sequence[Benchmark], settings: RunSettings) -> tuple[Benchmark, ...]:
+        """`asked`, with the first script replaced by its models. There is no run yet: what is wrong with it can be refused."""
+        if not (scripts := _open(asked)):
+            return tuple(asked)
+        search = self._searching(settings)
+        with stops_on_signals(self._executor.stop, second_ends=True) as stopped:
+            found = search.next(asked, scripts, stopped)
+        assert found is not None  # it raises Interrupted
+        return found
+
+    def keep_in(self, run_folder: Path) -> None:
+        """What was found so far, and will be, becomes part of the run."""
+        if self._search is not None:
+            self._search.move_to(run_folder / _FOLDER)
+
+    def next(self, stored: StoredPlan, run_folder: Path, stopped: Callable[[], bool]) -> tuple[Benchmark, ...] | None:
+        """The run's benchmarks, with one more script replaced by its models; None: there is none left, or it was asked to stop."""
+        if not _open(stored.benchmarks):
+            return None
+        if self._search is None:  # of a run that is resumed
+            self._searching(stored.settings).move_to(run_folder / _FOLDER)
+        return self._searching(stored.settings).next(stored.benchmarks, _open(stored.asked), stopped)
+
+    def notes(self, run_folder: Path) -> list[Note]:
+        """What a reader of the results should know about the searches."""
+        if self._search is None or not (count := self._search.known_before(run_folder / _FOLDER)):
+            return []
+        what = "the script was" if count == 1 else f"{count} scripts were"
+        text = f"{what} not searched for models: an earlier run had found them, and nothing has changed since"
+        return [Note(text=text, severity="info", remedy="--rebuild always searches again")]
+
+    def close(self) -> None:
+        if self._search is not None:
+            self._search.close()
+
+    def _searching(self, settings: RunSettings) -> ModelSearch:
+        if self._search is None:
+            from benchwright.kinds.models.discovery.search import ModelSearch
+
+            self._search = ModelSearch(settings, self._base, self._executor, self._observer, together=self._together)
+        return self._search
+
+
+def _open(benchmarks: Sequence[Benchmark]) -> int:
+    return sum(b.is_open for b in benchmarks)
+
+
+def scripts_left(stored: StoredPlan) -> tuple[int, int]:
+    """How many scripts are still to be searched, and how many the run began with."""
+    return _open(stored.benchmarks), _open(stored.asked)
+
+
+def with_more(plan: Plan, more: Plan) -> Plan:
+    """`plan`, with the launches of `more` after its own."""
+    after = len(plan.launches)
+    launches = (tuple(replace(job, position=job.position + after) for job in jobs) for jobs in more.launches)
+    return replace(
+        plan,
+        benchmarks=(*plan.benchmarks, *more.benchmarks),
+        launches=(*plan.launches, *launches),
+        skipped=plan.skipped | more.skipped,
+        notes=plan.notes | more.notes,
+    )

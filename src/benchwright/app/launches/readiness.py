@@ -1,0 +1,33 @@
+"""Whether benchmarks have what they need before they can run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotMeasure
+from benchwright.core.settings import RunSettings
+from benchwright.kinds.base import nothing_ready
+from benchwright.kinds.registry import by_kind
+
+
+def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    """Benchmarks that lack something before they can run, such as an environment or data, with what to do about it."""
+    found: dict[str, str] = {}
+    for kind, same in by_kind(b for b in benchmarks if b.enabled):
+        found |= kind.not_ready(same, settings)
+    return found
+
+
+def refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings, failed: Mapping[str, str]) -> None:
+    """If some can be run, they are, and the others fail with their reason."""
+    enabled = [b for b in benchmarks if b.enabled]
+    lacking = not_ready(enabled, settings)
+    if enabled and all(b.name in lacking for b in enabled):
+        if any(b.name in failed for b in enabled):
+            reasons: dict[str, list[str]] = {}
+            for name, why in lacking.items():
+                reasons.setdefault(failed.get(name, why), []).append(name)
+            raise CannotMeasure(nothing_ready([f"{', '.join(names)}: {why}" for why, names in reasons.items()]))
+        kind, same = by_kind(enabled)[0]
+        raise kind.refusal(same, settings)

@@ -1,0 +1,127 @@
+"""Runs a script once to find its models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchwright.artifacts.probe_folder import probe_folder
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotMeasure, Interrupted
+from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
+from benchwright.core.settings import RunSettings
+from benchwright.executors.base import Executor
+from benchwright.executors.observer import Observer, usable_cores
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.models.discovery.reading import read_discovery
+from benchwright.kinds.models.script import ScriptKind
+from benchwright.plan.placement import make_plan
+from benchwright.runs.base_folder import BaseFolder
+
+
+class ScriptLauncher:
+    """Starts the processes that look for models, one at a time: nothing is measured meanwhile."""
+
+    def __init__(self, settings: RunSettings, base: BaseFolder, executor: Executor, observer: Observer) -> None:
+        self._settings = msgspec.structs.replace(
+            settings, repeat=1, enough=None, decision=None, warmup_runs=0, interleave=False, turn_s=None
+        )
+        self._base = base
+        self._executor = executor
+        self._observer = observer
+
+    def run(self, script: Benchmark, folder: Path, *, count_work: bool = False) -> ScriptDiscovery:
+        """What the script called; its events and its output go to `folder`.
+
+        `count_work`: it also counts the models' arithmetic, which calls them again.
+        """
+        folder.mkdir(exist_ok=True)
+        plan = make_plan(
+            [_limited(script)],
+            self._executor.machine(),
+            msgspec.structs.replace(self._settings, echo=self._settings.echo and not count_work),
+            lambda benchmark: ScriptKind(),
+            folder=str(folder),
+            probe_path=str(probe_folder(self._base.artifacts, self._observer.on_trouble, ScriptKind.probe_packages)),
+            usable_cores=usable_cores(self._executor.machine()),
+            count_work=count_work,
+        )
+        if script.name in plan.skipped:
+            reason, text = plan.skipped[script.name]
+            return ScriptDiscovery(script=script.source, models=(), exit_code=None, trouble=text, reason=reason)
+        (job,) = plan.launches[0]
+        for ending in (".data", ".log", ".log.gz"):  # of a search that was interrupted
+            Path(job.stream).with_suffix(ending).unlink(missing_ok=True)
+        (outcome,) = self._executor.run([job], self._observer)
+        return read_discovery(script, job, outcome)
+
+
+def _limited(script: Benchmark) -> Benchmark:
+    """With the time limit of a search, unless its own is shorter."""
+    assert isinstance(script.workload, ModelScript)
+    limits = [s for s in (script.timeout_s, script.workload.options.find_timeout_s) if s is not None]
+    return msgspec.structs.replace(script, timeout_s=min(limits, default=None))
+
+
+def discover(
+    benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor, observer: Observer
+) -> dict[str, ScriptDiscovery]:
+    """Runs each script of `benchmarks`; what was found, by name. Interrupted if asked to stop.
+
+    A script that calls models is run a second time to count their arithmetic: counting in the first run would falsify it.
+    """
+    scripts = [b for b in benchmarks if isinstance(b.workload, ModelScript)]
+    launcher = ScriptLauncher(settings, base, executor, observer)
+    aside = folder_aside(base)
+    found: dict[str, ScriptDiscovery] = {}
+    try:
+        with stops_on_signals(executor.stop, second_ends=True) as stopped:
+            for number, script in enumerate(scripts, start=1):
+                observer.on_discovery(number, len(scripts), script)
+                discovery = launcher.run(script, aside)
+                if not stopped() and any(model.measurable for model in discovery.models):
+                    discovery = _with_work(discovery, launcher.run(script, aside / "work", count_work=True))
+                refuse_if_stopped(stopped)
+                found[script.name] = discovery
+                observer.on_discovered(script, discovery)
+        return found
+    finally:
+        remove_folder(aside)
+
+
+def refuse_if_stopped(stopped: Callable[[], bool]) -> None:
+    if stopped():
+        raise Interrupted("stopped while looking for models; nothing has been measured yet")
+
+
+def _with_work(discovery: ScriptDiscovery, counted: ScriptDiscovery) -> ScriptDiscovery:
+    """With the arithmetic that the second run counted."""
+    work = {model.identity: model for model in counted.models}
+
+    def counted_in(model: FoundModel) -> FoundModel:
+        other = work.get(model.identity)
+        if other is None:
+            note = "the script did not call it in the second run, which counts operations"
+            return msgspec.structs.replace(model, flops_note=note) if model.measurable else model
+        return msgspec.structs.replace(model, flops=other.flops, bytes=other.bytes, flops_note=other.flops_note)
+
+    return msgspec.structs.replace(discovery, models=tuple(map(counted_in, discovery.models)))
+
+
+def folder_aside(base: BaseFolder) -> Path:
+    """A new folder for what scripts report before there is a run folder."""
+    import tempfile
+
+    try:
+        base.builds.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=base.builds, prefix=".discovery-"))
+    except OSError as error:
+        raise CannotMeasure(f"{base.builds}: {error.strerror or error}; choose another folder with --base") from error
+
+
+def remove_folder(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
