@@ -139,13 +139,18 @@ def test_models_are_listed_without_being_measured(bw: CommandLine, script: Calla
     assert not (bw.base / "runs").exists()
 
 
-def test_a_script_without_a_model_runs_as_before(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
-    script("plain.py", "import sys\nprint('hello')\nsys.exit(7)\n")
+def test_a_script_without_a_model_says_why_and_is_run_once(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("plain.py", "import sys\nopen('ran', 'a').write('once ')\nsys.exit(7)\n")
     body = bw.json("run", "plain.py", code=1)
     (result,) = body["results"]
-    assert (result["reason"], result["detail"]) == ("crashed", "exit code 7")
+    assert (result["reason"], result["detail"]) == ("crashed", "it ended with exit code 7 (before it called a model)")
+    assert (bw.cwd / "ran").read_text() == "once "
     script("fine.py", "print('hello')\n")
-    assert bw.json("run", "fine.py")["results"][0]["status"] == "ok"
+    (result,) = bw.json("run", "fine.py", code=3)["results"]
+    assert (result["status"], result["detail"]) == (
+        "skipped",
+        "it calls no model of torch; time all of it with --as command",
+    )
     assert bw("find", "fine.py", code=3).stdout
 
 
@@ -183,7 +188,7 @@ def test_a_foreign_script_without_a_model_finds_its_parser_too(
     bw: CommandLine, script: Callable[[str, str], Path]
 ) -> None:
     script("a.py", 'from mlagility.parser import parse\nimport sys\nsys.exit(parse(["batch_size"])[0])\n')
-    (only,) = bw.json("run", "a.py", "--param", "batch_size=7", code=1)["results"]
+    (only,) = bw.json("run", "a.py", "--param", "batch_size=7", "--as", "command", code=1)["results"]
     assert only["detail"] == "exit code 7"
 
 

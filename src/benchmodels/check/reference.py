@@ -7,9 +7,9 @@ something else there (random numbers with its own seed).
 from __future__ import annotations
 
 import copy
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from benchmodels.arrays import to_array
 from benchmodels.check.output_check import (
@@ -48,12 +48,20 @@ class Reference(NamedTuple):
     keeps: Optional[str] = None
 
 
-def reference_of(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Reference:
+def reference_of(
+    module: Module,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    as_called: Callable[[], ContextManager[Any]] = nullcontext,
+) -> Reference:
     """Calls the module twice, and a copy of it in float64. Module and inputs stay as they are, except for state that calls
-    change. Raises what the module raises."""
+    change. Raises what the module raises. `as_called`: the region of autocast that its own error counts in."""
     state = ModuleState(module)
-    eager = call(module, args, kwargs)
-    varies = difference(eager, call(module, args, kwargs))
+    own = eager = _called(module, args, kwargs, as_called)
+    if as_called is not nullcontext:
+        with as_called():
+            own = call(module, args, kwargs)
+    varies = difference(eager, _called(module, args, kwargs, as_called))
     keeps = state.changed()
     outputs, label, note = _exact(module, args, kwargs, eager)
     if len(outputs) != len(eager):
@@ -61,7 +69,23 @@ def reference_of(module: Module, args: Sequence[Value], kwargs: Mapping[str, Val
     elif label == FLOAT64 and varies is None:
         scale = _largest([*eager.values(), *outputs.values(), *_arrays_of(args, kwargs)])
         outputs, label, note = _same_computation(module, args, kwargs, eager, outputs, scale)
-    return Reference(outputs, label, errors_of(eager, outputs), varies, note, keeps)
+    return Reference(outputs, label, errors_of(own, outputs), varies, note, keeps)
+
+
+def _called(
+    module: Module,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    as_called: Callable[[], ContextManager[Any]],
+) -> Details:
+    """Outside autocast, unless it runs only inside."""
+    try:
+        return call(module, args, kwargs)
+    except RuntimeError:
+        if as_called is nullcontext:
+            raise
+        with as_called():
+            return call(module, args, kwargs)
 
 
 def judged(calls: Sequence[Mapping[str, Any]], reference: Reference, precision: str) -> Agreement:

@@ -19,6 +19,7 @@ from benchmodels.identity.signatures import positional_names
 from benchmodels.identity.weights import weights_digest
 from benchmodels.measure.generation import GENERATE, whole_generation
 from benchmodels.pytorch.hook import TorchHook
+from benchmodels.pytorch.models import autocast_of
 from benchmodels.reports import Reports, complainer, put
 from benchmodels.running import run_script, script_name
 from benchmodels.runtimes.base import Captured
@@ -96,8 +97,9 @@ class _Capture:
                 put(message_event("models", OTHER_THREADS))
                 os._exit = self._leave  # the script's other threads may end it
             _leave_removed_folder()
+            autocast = autocast_of(call.module)
             with _modes_off():
-                self._then(self._captured(entry, call))
+                self._then(self._captured(entry, call)._replace(autocast=autocast))
             code = 0
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, List, Optional, Sequence
 
 from benchmodels.build.building import (
     FORMAT,
@@ -31,7 +32,8 @@ from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Runtime, Unsupported, module_versions
+from benchmodels.runtimes.base import FP32, ArtifactFolder, Captured, Options, Runtime, Unsupported, module_versions
+from benchmodels.runtimes.parts.torch_modules import in_autocast
 from benchmodels.settings import ModelSettings
 from benchmodels.types import Details
 from benchprobe.config import from_environment
@@ -100,10 +102,16 @@ class MeasureJob:
             inputs=captured,
             batch=lambda: told_batch(self._settings) or (None if generates else shown_batch(self._settings, captured)),
             generates=generates,
-            reference=reference or (lambda: reference_of(module, args, kwargs)),
+            reference=reference or (lambda: reference_of(module, args, kwargs, self._as_called(captured))),
             work=lambda precision: count_work(module, args, kwargs, precision, may_call=True),
         )
         self._measuring().measure(subject)
+
+    def _as_called(self, captured: Captured) -> Callable[[], ContextManager[Any]]:
+        """The region of autocast that this runtime applies too, if any."""
+        if captured.autocast is None or self._options.precision != FP32:
+            return nullcontext
+        return lambda: in_autocast(captured.autocast, self._options)
 
     def _kept_reference(self, captured: Captured) -> Reference:
         """Of a file; it is computed once for these inputs."""

@@ -311,7 +311,11 @@ class TorchCalls:
             if method:
                 facts.update({"method": method, **{name: f"{facts[name]}.{method}" for name in ("class", "qualified")}})
             facts["items"], facts["items_from"] = (None, None) if batch is None else batch
-            facts["wrappers"] = [*record.wrappers, *torch_models.autocast_note(), *((BY_FORWARD,) if frame else ())]
+            facts["wrappers"] = [
+                *record.wrappers,
+                *torch_models.autocast_note(module),
+                *((BY_FORWARD,) if frame else ()),
+            ]
             hidden = not torch_models.has_state(module)
         # Not quietly: a capture waiting for this very call takes over here, in the middle of the script.
         entry = self._watcher.add(Call(module, args, kwargs, function, signature, structure, facts, hidden, graded))

@@ -13,6 +13,7 @@ from benchmodels.identity.identity import COMPILED, class_name, python_name
 from benchmodels.identity.signatures import dtype_name
 from benchmodels.pytorch.module_parts import buffers_of, children_of, parameters_of, parts_of
 from benchmodels.pytorch.quietly import is_torch_tensor, quietly
+from benchmodels.runtimes.base import Autocast
 from benchmodels.types import Details, Module, Tensor, Value
 
 WRAPPERS = {  # class: the attribute with the wrapped module, and the wrapper's name
@@ -60,15 +61,21 @@ def is_wrapper(module: Module) -> bool:
     return python_name(module) in WRAPPERS
 
 
-def autocast_note() -> Tuple[str, ...]:
-    """The autocast precision of the script's call, if any."""
-    for device in ("cuda", "cpu"):
-        try:
-            if torch().is_autocast_enabled(device):
-                return (f"autocast {dtype_name(torch().get_autocast_dtype(device))}",)
-        except TypeError:  # an older torch takes no device
-            return ()
-    return ()
+def autocast_of(module: Module) -> Optional[Autocast]:
+    """The region that the script calls it in; None outside, or in one for another kind of device, which changes nothing."""
+    tensors = [tensor for _, tensor in (*parameters_of(module), *buffers_of(module))][:1]
+    device = tensors[0].device.type if tensors else "cpu"
+    try:
+        if not torch().is_autocast_enabled(device):
+            return None
+        return Autocast(dtype_name(torch().get_autocast_dtype(device)), bool(torch().is_autocast_cache_enabled()))
+    except (TypeError, RuntimeError):  # an older torch takes no device; a device without autocast
+        return None
+
+
+def autocast_note(module: Module) -> Tuple[str, ...]:
+    found = autocast_of(module)
+    return () if found is None else (f"autocast {found.dtype}",)
 
 
 def is_loss(module: Module) -> bool:

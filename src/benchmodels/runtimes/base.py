@@ -65,6 +65,13 @@ class Options(NamedTuple):
         return int(self.device.partition(":")[2] or 0)
 
 
+class Autocast(NamedTuple):
+    """The region of torch.autocast that a script called a model in. `dtype`: such as bfloat16."""
+
+    dtype: str
+    cache: bool = True
+
+
 class Captured(NamedTuple):
     """A model as the script called it. `names`: those of its positional arguments, as far as they are known."""
 
@@ -75,6 +82,7 @@ class Captured(NamedTuple):
     identity: str = ""
     weights: Optional[str] = None
     signature: Optional[object] = None
+    autocast: Optional[Autocast] = None  # None: called outside
 
 
 class ArtifactFolder(NamedTuple):

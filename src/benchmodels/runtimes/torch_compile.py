@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from importlib import import_module
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, Callable, List, Optional, Tuple, Union
 
 from benchmodels.runtimes.base import (
     BF16,
@@ -24,7 +24,7 @@ from benchmodels.runtimes.parts.compiled_code import remove_damaged
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import SharedStream
 from benchmodels.runtimes.parts.torch_session import TorchSession, kernels_of, session_on
-from benchmodels.runtimes.torch_eager import TorchEager, module_of
+from benchmodels.runtimes.torch_eager import TorchEager, autocast_of, module_of
 from benchmodels.types import Arrays, Details, Module, Prepared, Value
 
 
@@ -46,8 +46,8 @@ class TorchCompile(TorchEager):
         module = module_of(what)
         details = torch_modules.set_threads(options)
         with explaining("load"):
-            fit = torch_modules.fitted(module, options)
-        details.update(torch_modules.device_details(options))
+            fit = torch_modules.with_autocast(torch_modules.fitted(module, options), autocast_of(what), options)
+        details.update({**torch_modules.device_details(options), **fit.details})
         damaged = remove_damaged()
         if damaged:
             details["compile_cache_damaged"] = damaged
@@ -55,9 +55,14 @@ class TorchCompile(TorchEager):
         config.cpp.threads = options.threads  # part of the code, and of the key in torch's own cache
         if self.mode is not None:
             details["compile_mode"] = self.mode
-        inner = session_on(options)(compiled(fit.module, self.mode, self.backend), options, fit.precision, details)
+
+        def compile_it() -> Any:
+            call = compiled(fit.module, self.mode, self.backend)
+            return torch_modules.under_autocast(call, autocast_of(what), options)
+
+        inner = session_on(options)(compile_it(), options, fit.precision, details)
         inner.threads_are_fixed = True
-        return CompiledSession(inner, fit.module, self.mode, self.backend)
+        return CompiledSession(inner, fit.module, self.backend, compile_it)
 
 
 class TorchCompileMaxAutotune(TorchCompile):
@@ -131,11 +136,13 @@ class CompiledSession(SharedStream):
 
     first_run_builds = True
 
-    def __init__(self, inner: TorchSession, module: Module, mode: Optional[str], backend: str) -> None:
+    def __init__(
+        self, inner: TorchSession, module: Module, backend: str, compile_again: Callable[[], Any]
+    ) -> None:
         super().__init__(inner)
-        self._mode, self._backend = mode, backend
         self._inner = inner
         self._module = module
+        self._compile_again = compile_again
         self._checked = False
         self.provider = f"{backend} {inner.provider.partition(' ')[2]}"
         self.outputs, self.profile = self._checked_outputs, self._profile
@@ -157,7 +164,7 @@ class CompiledSession(SharedStream):
         """Compiles it again, with a mark around each fused kernel."""
         config = import_module("torch._inductor.config")
         with config.patch({"cpp.enable_kernel_profile": True}):
-            self._inner.call = compiled(self._module, self._mode, self._backend)
+            self._inner.call = self._compile_again()
             return self._inner.profile(prepared, calls)
 
     def _note_what_was_compiled(self) -> None:

@@ -12,6 +12,7 @@ from benchmodels.runtimes.base import (
     INT8_DYNAMIC,
     MODULE,
     ArtifactFolder,
+    Autocast,
     Captured,
     Options,
     RuntimeBase,
@@ -43,9 +44,14 @@ class TorchEager(RuntimeBase):
         details = torch_modules.set_threads(options)
         torch_modules.forbid_compiling()
         with explaining("load"):
-            fit = torch_modules.fitted(module, options)
+            fit = torch_modules.with_autocast(torch_modules.fitted(module, options), autocast_of(what), options)
         details.update({**torch_modules.device_details(options), **fit.details})
-        return session_on(options)(fit.module, options, fit.precision, details)
+        call = torch_modules.under_autocast(fit.module, autocast_of(what), options)
+        return session_on(options)(call, options, fit.precision, details)
+
+
+def autocast_of(what: Union[Captured, ArtifactFolder]) -> Optional[Autocast]:
+    return what.autocast if isinstance(what, Captured) else None
 
 
 def module_of(what: Union[Captured, ArtifactFolder]) -> Module:

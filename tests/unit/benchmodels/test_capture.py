@@ -17,6 +17,7 @@ def then(captured):
           {k: tuple(v.shape) for k, v in captured.kwargs.items()}, captured.identity, captured.weights is not None)
     print("modes", torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu"))
     print("plain", module.__call__.__code__.co_names, "__init_subclass__" in vars(module), module.__init__.__code__.co_filename.endswith("module.py"))
+    print("autocast", captured.autocast and captured.autocast.dtype)
     print("requires", [a.requires_grad or a.is_inference() for a in captured.args])
     if "torch._dynamo" in sys.modules:
         from torch._dynamo import convert_frame, utils
@@ -81,6 +82,7 @@ def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discove
         f"captured Linear ('input',) [(3, 4)] {{}} {model} True",
         "modes True False False",
         "plain ('_compiled_call_impl', '_call_impl') False True",
+        "autocast bfloat16",
         "requires [False]",
         "dynamo True convert_frame.py",
         "compiled False",

@@ -253,3 +253,22 @@ def test_a_model_that_loses_much_in_bfloat16_is_still_held_against_float64() -> 
     found = reference_of(model, (torch.randn(4, 64, dtype=torch.bfloat16),), {})
     assert found.own[0].relative_l2 > 0.25
     assert found.label == "float64 eager"
+
+
+def test_the_own_error_of_a_model_under_autocast_is_the_one_it_has_there() -> None:
+    torch.manual_seed(0)
+    module, args = Times(), (torch.randn(2, 4),)
+    plain = reference_of(module, args, {})
+    cast = reference_of(module, args, {}, lambda: torch.autocast("cpu", dtype=torch.bfloat16))
+    assert cast.label == plain.label == "float64 eager"
+    assert np.array_equal(next(iter(cast.outputs.values())), next(iter(plain.outputs.values())))
+    assert (plain.own[0].relative_l2 or 0) < 1e-6 < 1e-4 < (cast.own[0].relative_l2 or 0)
+
+
+def test_a_model_that_runs_only_under_autocast_has_a_reference() -> None:
+    """Half of it was converted: without autocast, its layers do not fit together."""
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3).bfloat16())
+    args = (torch.randn(2, 4),)
+    with pytest.raises(RuntimeError):
+        reference_of(module, args, {})
+    assert reference_of(module, args, {}, lambda: torch.autocast("cpu", dtype=torch.bfloat16)).own

@@ -6,12 +6,13 @@ import copy
 import os
 import sys
 import warnings
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Options, Unsupported
+from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Autocast, Options, Unsupported
 from benchmodels.runtimes.parts.tf32 import allowed_by
 from benchmodels.types import Details, Module
 
@@ -104,6 +105,36 @@ def fitted(module: Module, options: Options) -> Fitted:
     if wanted is not None:
         return Fitted(moved, options.precision)
     return Fitted(moved, own_precision(moved))
+
+
+def under_autocast(call: Any, autocast: Optional[Autocast], options: Options) -> Any:
+    """`call` inside a region of autocast like the script's, entered for each call; as it is if a precision was asked for."""
+    if autocast is None or options.precision != FP32:
+        return call
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with in_autocast(autocast, options):
+            return call(*args, **kwargs)
+
+    return called
+
+
+def in_autocast(autocast: Optional[Autocast], options: Options) -> ContextManager[Any]:
+    if autocast is None or options.precision != FP32:
+        return nullcontext()
+    torch = import_module("torch")
+    region: ContextManager[Any] = torch.autocast(
+        options.device_type, dtype=getattr(torch, autocast.dtype), cache_enabled=autocast.cache
+    )
+    return region
+
+
+def with_autocast(fit: Fitted, autocast: Optional[Autocast], options: Options) -> Fitted:
+    """With the precision that autocast computes in."""
+    if autocast is None or options.precision != FP32:
+        return fit
+    precision = PRECISION_OF.get(autocast.dtype, autocast.dtype)
+    return fit._replace(precision=precision, details={**fit.details, "autocast": autocast.dtype})
 
 
 def own_precision(module: Module) -> str:

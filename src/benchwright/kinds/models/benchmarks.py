@@ -13,6 +13,7 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import (
     DEFAULT_RUNTIME,
     NEVER_CALLED,
+    PRECISIONS,
     FoundModel,
     Model,
     ModelOptions,
@@ -28,6 +29,7 @@ SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, but bounded: a slow model makes few calls in this time.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
+_WITH_AUTOCAST = ("torch-eager", "torch-compile")  # runtimes that call the module itself
 _AS_COMMAND = "time all of it with --as command"
 _IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
 
@@ -120,7 +122,12 @@ def _on_each(
                 stop=asked.stop or USUAL_STOP,
                 warmup=USUAL_WARMUP if asked.warmup == Warmup() else asked.warmup,
                 loop="latency",
-                notes=(*asked.notes, *_notes(model, discovery), *_moved(model, device)),
+                notes=(
+                    *asked.notes,
+                    *_notes(model, discovery),
+                    *_moved(model, device),
+                    *_autocast(model, runtime, precision),
+                ),
                 labels=discovery.labels | asked.labels,
             )
         )
@@ -215,12 +222,19 @@ def _notes(model: FoundModel, discovery: ScriptDiscovery) -> tuple[str, ...]:
         layers = " and ".join(model.mode_dependent[:3])
         why = f"; its {layers} behave differently in training" if layers else ""
         notes.append(f"set to eval() to be measured: the script calls it in training mode{why}")
-    for wrapper in model.wrappers:
-        if wrapper.startswith("autocast "):
-            notes.append(
-                f"the script calls it under {wrapper}, which is not applied here; use --precision bf16 or fp16"
-            )
     return tuple(notes)
+
+
+def _autocast(model: FoundModel, runtime: str, precision: str) -> tuple[str, ...]:
+    """A note on a model that the script calls under autocast."""
+    region = next((wrapper for wrapper in model.wrappers if wrapper.startswith("autocast ")), None)
+    if region is None:
+        return ()
+    if precision != PRECISIONS[0]:
+        return (f"measured in {precision} as asked, not under {region} as the script calls it",)
+    if runtime in _WITH_AUTOCAST:
+        return (f"measured under {region}, as the script calls it",)
+    return (f"the script calls it under {region}, which {runtime} does not apply; use --precision bf16 or fp16",)
 
 
 def _moved(model: FoundModel, device: str) -> tuple[str, ...]:

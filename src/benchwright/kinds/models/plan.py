@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
-from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.core.status import Reason
+from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.process_slots import ProcessSlot
 

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from benchmodels.runtimes.base import Captured, Options
+from benchmodels.runtimes.base import Autocast, Captured, Options
 from benchmodels.runtimes.registry import runtime_named
 
 torch = pytest.importorskip("torch")
@@ -75,4 +75,29 @@ def test_a_profile_gives_each_call_inputs_of_its_own_where_a_call_uses_them_up()
     session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
     assert session.profile(session.prepare(captured), 4)
     assert changing.seen == 0.0
+    session.close()
+
+
+def session_of(runtime: str, precision: str = "fp32", region: str | None = "bfloat16"):
+    autocast = None if region is None else Autocast(region)
+    captured = Captured(torch.nn.Linear(4, 4), (torch.ones(2, 4),), {}, autocast=autocast)
+    session = runtime_named(runtime).load(captured, Options("cpu", precision, 1))
+    return session, session.run(session.prepare(captured))
+
+
+def test_a_call_under_autocast_is_measured_under_autocast():
+    session, result = session_of("torch-eager")
+    with_it = (result.dtype, session.precision, session.details["autocast"])
+    session.close()
+    assert with_it == (torch.bfloat16, "bf16", "bfloat16")
+    assert not torch.is_autocast_enabled("cpu")  # a region for each call
+    session, result = session_of("torch-eager", region=None)
+    assert (result.dtype, session.precision) == (torch.float32, "fp32")
+    session.close()
+
+
+def test_a_precision_that_was_asked_for_replaces_autocast():
+    session, result = session_of("torch-eager", "fp16")
+    assert (result.dtype, session.precision) == (torch.float16, "fp16")
+    assert "autocast" not in session.details
     session.close()

@@ -126,9 +126,18 @@ def test_a_profile_is_a_benchmark_of_its_own() -> None:
     assert profile.name == f"{plain.name} profile"
 
 
-def test_a_call_in_autocast_is_told_since_what_is_measured_is_not() -> None:
-    (made,) = benchmarks_of(asked(), found(model(wrappers=("DataParallel", "autocast bfloat16"))), "")
-    assert any("calls it under autocast bfloat16, which is not applied here" in note for note in made.notes)
+@pytest.mark.parametrize(
+    ("runtime", "precision", "said"),
+    [
+        ("torch-eager", "fp32", "measured under autocast bfloat16, as the script calls it"),
+        ("onnxruntime", "fp32", "under autocast bfloat16, which onnxruntime does not apply; use --precision bf16"),
+        ("torch-eager", "fp16", "measured in fp16 as asked, not under autocast bfloat16"),
+    ],
+)
+def test_a_call_in_autocast_is_told_with_what_the_runtime_does(runtime: str, precision: str, said: str) -> None:
+    options = {"runtimes": (runtime,), "precisions": (precision,)}
+    (made,) = benchmarks_of(asked(**options), found(model(wrappers=("DataParallel", "autocast bfloat16"))), "")
+    assert any(said in note for note in made.notes)
 
 
 def test_a_failure_of_the_script_after_its_models_is_noted() -> None:
