@@ -62,7 +62,8 @@ class TorchCompile(TorchEager):
 
         inner = session_on(options)(compile_it(), options, fit.precision, details)
         inner.threads_are_fixed = True
-        return CompiledSession(inner, fit.module, self.backend, compile_it)
+        eager = torch_modules.under_autocast(fit.module, autocast_of(what), options)
+        return CompiledSession(inner, eager, self.backend, compile_it)
 
 
 class TorchCompileMaxAutotune(TorchCompile):
@@ -137,11 +138,11 @@ class CompiledSession(SharedStream):
     first_run_builds = True
 
     def __init__(
-        self, inner: TorchSession, module: Module, backend: str, compile_again: Callable[[], Any]
+        self, inner: TorchSession, eager: Callable[..., Value], backend: str, compile_again: Callable[[], Any]
     ) -> None:
         super().__init__(inner)
         self._inner = inner
-        self._module = module
+        self._eager = eager
         self._compile_again = compile_again
         self._checked = False
         self.provider = f"{backend} {inner.provider.partition(' ')[2]}"
@@ -149,7 +150,7 @@ class CompiledSession(SharedStream):
 
     def kernels(self, prepared: Any) -> Details:
         """Those that torch chooses for the module; compiled code asks in the same way."""
-        return {} if self._inner.provider.endswith("cpu") else kernels_of(self._module, prepared)
+        return {} if self._inner.provider.endswith("cpu") else kernels_of(self._eager, prepared)
 
     def close(self) -> None:
         self._inner.close()
