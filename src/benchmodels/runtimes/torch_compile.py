@@ -177,7 +177,7 @@ class CompiledSession(SharedStream):
         self.details["graph_breaks"] = sum(counters["graph_break"].values())
         self.details["compile_cache_hits"] = hits
         self.details["compile_cache_misses"] = misses
-        if self._mode is not None and inductor.get("cudagraph_skips"):
+        if "compile_mode" in self.details and inductor.get("cudagraph_skips"):
             self.details["cudagraph_skips"] = inductor["cudagraph_skips"]
         if self._inner.provider.endswith("cpu"):
             self.details["vector_instructions"] = vector_instructions()
