@@ -63,6 +63,7 @@ class RunOptions(TypedDict, total=False):
     warmup: str | int | None
     loop: str | None
     timeout: str | float | None
+    max_memory: str | None
     cores: str | Sequence[int] | None
     on: str | None
     remote_dir: Text | None

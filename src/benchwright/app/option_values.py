@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import parse_duration
+from benchwright.core.numbers.quantities import parse_duration, parse_size
 
 
 def words_of(text: str, *, where: str) -> tuple[str, ...]:
@@ -77,6 +77,15 @@ def timeout_of(text: str) -> float:
             f"{text} is not a time limit", where="--timeout", remedy="write 90s or 10m, or drop --timeout for no limit"
         )
     return seconds
+
+
+def max_memory_of(text: str | None) -> int | None:
+    if text is None:
+        return None
+    size = parse_size(text, where="--max-memory")
+    if size <= 0:
+        raise InvalidInput(f"{text} is not a limit", where="--max-memory", remedy="write 8GiB or 512MiB")
+    return size
 
 
 def interleave_of(asked: bool | None, turns: str | None) -> bool | None:

@@ -154,6 +154,8 @@ def _how() -> Iterable[Option]:
         help="Loop that counts.  [default: the first called train]")
     yield _option(HOW, "--timeout", metavar="TIME", common=True,
         help="Limit for each launch, such as 90s or 10m.")
+    yield _option(HOW, "--max-memory", metavar="SIZE",
+        help="Limit for the memory of each launch, such as 8GiB: all its processes together are killed beyond it.")
     yield _option(HOW, "--cores", metavar="LIST", common=True,
         help="Pin to these cores, such as 0,2-3.")
     yield _option(HOW, "--on", metavar="NAME[:ARG]", common=True,

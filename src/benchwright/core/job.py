@@ -52,6 +52,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     phase: str = "run"  # or MAKES_DATA, or the name of a hook
     timeout_s: float | None = None
     grace_s: float = 5.0  # between TERM and KILL
+    max_memory_bytes: int | None = None  # of all its processes together: beyond it is killed
     metrics: tuple[MetricSpec, ...] = ()
     probe: dict[str, Any] = {}  # benchprobe's configuration, without the stream
     probe_path: str | None = None  # the folder that holds benchprobe and nothing else

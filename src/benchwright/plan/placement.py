@@ -213,6 +213,7 @@ class _JobMaker:
             machines=slot.machines,
             timeout_s=_timeout_s(benchmark, barrier),
             grace_s=settings.grace_s,
+            max_memory_bytes=settings.max_memory_bytes,
             metrics=benchmark.metrics,
             probe=probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop) | command.probe,
             probe_path=self._context.probe_path,

@@ -11,6 +11,7 @@ import resource
 import signal
 import time
 
+from benchwright.agent.processes.process_tree import LINUX
 from benchwright.agent.samplers.base import SampledJob
 from benchwright.agent.supervise.spawn import ColdStart, Started
 
@@ -110,6 +111,10 @@ class Program:
         """What samplers look at."""
         before = self._used_before
         return SampledJob(None, devices, self._start.others, before.ru_utime + before.ru_stime)
+
+    def note_peak(self, usage: resource.struct_rusage) -> None:
+        """Of one of its processes, reaped with this usage."""
+        self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * (1024 if LINUX else 1))
 
     def discount(self, usage: resource.struct_rusage) -> None:
         """Of a process that is no part of the job, and was reaped with this usage."""

@@ -13,11 +13,12 @@ import time
 from benchwright.agent.message_pipe import Speaker, fits
 from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_tail
 from benchwright.agent.output.job_log import JobLog
-from benchwright.agent.processes.process_tree import LINUX, descendants
+from benchwright.agent.processes.process_tree import descendants
 from benchwright.agent.samplers.sampling import Sampling
 from benchwright.agent.stream import FULL, VERSION, StreamWriter
 from benchwright.agent.supervise import endings
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
+from benchwright.agent.supervise.memory_limit import JobMemoryLimit
 from benchwright.agent.supervise.pauses import PauseWatch
 from benchwright.agent.supervise.program import Program
 from benchwright.agent.supervise.program_environment import build_environment, make_folders, visible_to, write_files
@@ -75,7 +76,10 @@ class Supervisor:
         self._program = Program(self._on_end, self._start_program)
         self._pauses = PauseWatch(self._stream, self._program, lambda: self._signals.count[signal.SIGCONT])
         self._oom_kills = endings.read_oom_kills()
-        self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = False
+        self._limit: JobMemoryLimit | None = None
+        self._too_large = self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = (
+            False
+        )
         self._detail: str | None = None
 
     def run(self) -> None:
@@ -86,7 +90,7 @@ class Supervisor:
             while not self._is_over():
                 self._wait()
                 self._stop_if_asked()
-                self._stop_if_late()
+                self._stop_if_beyond_limits()
                 self._take_down()
                 self._sample()
                 self._read_log()
@@ -149,13 +153,10 @@ class Supervisor:
         )
         if started.remark is not None:
             self._append("message", severity="info", source="agent", text=f"started afresh: {started.remark}")
-        self._sampling = Sampling(
-            self._samplers,
-            self._program.sampled(visible_to(job, environment)),
-            self._stream,
-            job.sample_interval_s,
-            self._program.began_ns,
-        )
+        subject = self._program.sampled(visible_to(job, environment))
+        began_ns = self._program.began_ns
+        self._sampling = Sampling(self._samplers, subject, self._stream, job.sample_interval_s, began_ns)
+        self._limit = JobMemoryLimit(job.max_memory_bytes, subject)
         self._sample()
         return True
 
@@ -183,8 +184,7 @@ class Supervisor:
                 self._start_program.lost(pid)
                 self._program.discount(usage)
                 continue
-            rss_bytes = usage.ru_maxrss * (1024 if LINUX else 1)
-            self._program.max_rss_bytes = max(self._program.max_rss_bytes, rss_bytes)
+            self._program.note_peak(usage)
             if pid == self._program.pid:
                 self._program.reap(status)
                 self._pauses.look(0.0)
@@ -220,8 +220,8 @@ class Supervisor:
             wakes.append(max(self._takedown.next_ns, now_ns + int(_TAKEDOWN_STEP_S * _NS)))
         elif self.job.timeout_s is not None:
             wakes.append(self._program.began_ns + int(self.job.timeout_s * _NS))
-        if self._sampling is not None and not self._program.is_over and self._sampling.due_ns is not None:
-            wakes.append(self._sampling.due_ns)
+        if self._sampling is not None and self._limit is not None and not self._program.is_over:
+            wakes += [due for due in (self._sampling.due_ns, self._limit.due_ns) if due is not None]
         if log is not None and log.interval_s is not None:
             wakes.append(now_ns + int(log.interval_s * _NS))
         if self._data is not None:
@@ -242,12 +242,16 @@ class Supervisor:
     def _is_asked_to_stop(self) -> bool:
         return self._signals.count[signal.SIGTERM] > 0 or self._speaker.main_is_gone
 
-    def _stop_if_late(self) -> None:
-        if self._takedown is not None or self.job.timeout_s is None or self._program.is_over:
+    def _stop_if_beyond_limits(self) -> None:
+        if self._takedown is not None or self._limit is None or self._program.is_over:
             return
-        if self._program.elapsed_ns >= self.job.timeout_s * _NS:
+        if self.job.timeout_s is not None and self._program.elapsed_ns >= self.job.timeout_s * _NS:
             self._timed_out = True
             self._takedown = self._new_takedown()
+        elif (why := self._limit.why_exceeded(time.perf_counter_ns())) is not None:
+            self._too_large, self._detail = True, why
+            self._takedown = self._new_takedown()
+            self._takedown.hurry()  # it may grow on meanwhile
 
     def _take_down(self) -> None:
         if self._takedown is not None:
@@ -315,7 +319,7 @@ class Supervisor:
 
     @property
     def _we_ended_it(self) -> bool:
-        return self._stopped or self._agent_lost or self._timed_out or self._early_stop
+        return self._stopped or self._agent_lost or self._timed_out or self._early_stop or self._too_large
 
     def _report_leftovers(self) -> None:
         down = self._takedown
@@ -362,7 +366,7 @@ class Supervisor:
             "signal": signal_number,
             "timed_out": self._timed_out,
             "stopped": self._stopped,
-            "out_of_memory": out_of_memory,
+            "out_of_memory": out_of_memory or self._too_large,
             "duration_s": program.elapsed_ns / _NS if program.pid is not None else 0.0,
             "detail": self._detail,
         }

@@ -105,7 +105,10 @@ class WarmServer:
                 raise NotWarm("asked to stop")
             if time.monotonic() > deadline:
                 raise NotWarm(f"no answer within {patience_s:g} s")
-        said = self._control.recv(_LONGEST)
+        try:
+            said = self._control.recv(_LONGEST)
+        except OSError:  # it was killed before it read all
+            said = b""
         if not said:
             raise NotWarm(f"it ended: {self._last_words()}")
         answer: dict[str, Any] = json.loads(said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.core.benchmark import Placement
-from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.report.text.numbers import counted
@@ -62,6 +62,7 @@ def settings_rows(settings: RunSettings) -> list[tuple[str, str]]:
         "Turns": "" if settings.turn_s is None else _time(settings.turn_s),
         "Sampled every": _time(settings.sample_interval_s),
         "Time to exit": _time(settings.grace_s),
+        "Memory": "" if settings.max_memory_bytes is None else f"at most {format_bytes(settings.max_memory_bytes)}",
         "Processes": "each started afresh" if settings.cold else "",
         "Seed": str(settings.seed),
         "Workers": "" if settings.workers is None else str(settings.workers),
