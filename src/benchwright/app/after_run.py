@@ -131,7 +131,9 @@ def written_body(run: Run) -> dict[str, object]:
     """What run.json holds of `run`."""
     efficiency = run_efficiencies(run.results)
     score = scores_of(run, Scoring(), efficiency).ours
-    report = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, efficiency=efficiency, score=score)
+    report = Report(
+        run=run, summaries=summaries_of(run), aggregate=aggregate, efficiency=efficiency, score=score, brief=True
+    )
     report = msgspec.structs.replace(report, added=added_by_kinds(report))
     body = run_body(run, report.summaries, efficiency, report.added.bodies)
     return {"headline": headline_words(report)} | body

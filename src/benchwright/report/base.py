@@ -68,6 +68,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...] = ()  # between benchmarks of the run
     against: Comparison | None = None  # with another run, metric by metric
     per_device: bool = False  # how the devices compare is asked for
+    brief: bool = False  # for run.json, which is written often: kinds need not add what only people and CSV see
     width: int = 80
     workers: int | None = None
     uptime_s: float | None = None

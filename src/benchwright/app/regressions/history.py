@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from benchwright.app.results.kept_runs import Results
-from benchwright.app.results.listing import RUNNING, UNREADABLE, ListedRun, list_runs
+from benchwright.app.results.listing import RUNNING, UNREADABLE, list_runs, read_listed
 from benchwright.core.benchmark import REVISION, SIDE, Benchmark
-from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble, did_you_mean
+from benchwright.core.errors import InvalidInput, StoreTrouble, did_you_mean
 from benchwright.core.metric import Direction, is_of_the_machine
 from benchwright.core.results.comparison import Verdict
 from benchwright.core.results.conditions import undecided
 from benchwright.core.results.history import BenchmarkHistory, HistoryChange, HistoryPoint
 from benchwright.core.results.provenance import CodeRevision, revision_words
 from benchwright.core.run import Result, Run
-from benchwright.kinds.registry import kind_of
-from benchwright.runs.read_run import read_run
-from benchwright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from benchwright.regress.notify.notice import Notice
@@ -76,33 +73,13 @@ def histories(results: Results, order: HistoryOrder) -> Histories:
     unreadable: list[str] = []
     known: set[str] = set()
     rows = [row for row in reversed(listed.rows) if row.status not in (RUNNING, UNREADABLE)]
-    for run in _read(results, rows, unreadable):
+    for run in read_listed(results, rows, unreadable):
         for measured in _of_run(run, order, known):
             found.setdefault(measured.series, []).append(measured)
     if not found:
         raise _nothing(order, known)
     groups = _told_apart(_with_any_command(list(found.values())))
     return Histories([_series(same, order) for same in groups], unreadable, listed.trouble)
-
-
-def _read(results: Results, rows: Sequence[ListedRun], unreadable: list[str]) -> Iterator[Run]:
-    """The runs in the order of `rows`; what cannot be read, `runs` says why."""
-    stored = [row.uid for row in rows if row.in_store]
-    loaded = results.existing_store.load_all(stored) if stored else iter(())
-    following = next(loaded, None)
-    for row in rows:
-        if row.in_store:
-            if following is not None and following.unique_id == row.uid:
-                yield following
-                following = next(loaded, None)
-            else:
-                unreadable.append(row.id)
-            continue
-        folder = RunFolder(results.base.runs / row.id)
-        try:
-            yield read_run(folder, kind_of) if folder.path.is_dir() else results.run(row.id)
-        except BenchwrightError:
-            unreadable.append(row.id)
 
 
 def _of_run(run: Run, order: HistoryOrder, known: set[str]) -> Iterator[_Measured]:

@@ -19,7 +19,7 @@ from benchwright.app.after_run import headline_of
 from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.run_digest import size_of
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
+from benchwright.core.errors import BenchwrightError, InvalidInput, NoStoreYet, StoreTrouble
 from benchwright.core.results.provenance import revision_words, revisions_of
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
@@ -66,6 +66,26 @@ def list_runs(results: Results, *, limit: int | None = None, status: str | None 
         return Listed(_rows(results, None, where, status, limit))
     except StoreTrouble as error:
         return Listed(_rows(results, None, where, status, limit), error)
+
+
+def read_listed(results: Results, rows: Sequence[ListedRun], unreadable: list[str]) -> Iterator[Run]:
+    """The runs in the order of `rows`; what cannot be read, `runs` says why."""
+    stored = [row.uid for row in rows if row.in_store]
+    loaded = results.existing_store.load_all(stored) if stored else iter(())
+    following = next(loaded, None)
+    for row in rows:
+        if row.in_store:
+            if following is not None and following.unique_id == row.uid:
+                yield following
+                following = next(loaded, None)
+            else:
+                unreadable.append(row.id)
+            continue
+        folder = RunFolder(results.base.runs / row.id)
+        try:
+            yield read_run(folder, kind_of) if folder.path.is_dir() else results.run(row.id)
+        except BenchwrightError:
+            unreadable.append(row.id)
 
 
 def _rows(

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from benchwright.app.options import OPTIONS
+from benchwright.cli.models.cached_builds import label_pairs
+from benchwright.cli.options import options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
-from benchwright.cli.terminal import terminal_width
-from benchwright.cli.where import open_results, where_options
+from benchwright.cli.terminal import coloured, terminal_width
+from benchwright.cli.where import open_results
 from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
@@ -57,17 +60,43 @@ def scoring_options(function: AnyFunction) -> AnyFunction:
     return function
 
 
-@click.command(epilog="Example: benchwright report last -o report.html")
+@click.command(
+    epilog="""\b
+Examples:
+  benchwright report last -o report.html
+  benchwright report --cache-dir A B --report-dir reports
+"""
+)
 @click.argument("runs", nargs=-1)
+@click.option(
+    "-d",
+    "--cache-dir",
+    "caches",
+    multiple=True,
+    metavar="DIR",
+    help="Report all results of models in this cache folder as one corpus. Repeatable, or name several.",
+)
+@click.option("--all", "everything", is_flag=True, help="The same for the base folder.")
+@click.option(
+    "-r", "--report-dir", metavar="DIR", help="Write the corpus report there: YYYY-MM-DD.csv, .html, .md and .json."
+)
+@click.option(
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Of a corpus only models with this label. Repeatable."
+)
 @click.option("--format", "format_", help="screen (the default), json, csv, markdown, html, driver or fai-pep.")
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--html", metavar="FILE", help="The same as --format html --output FILE.")
 @scoring_options
-@where_options
+@click.option("--base", metavar="DIR", help=OPTIONS["base"].help.replace(", also --cache-dir", ""))
+@options(store="Store to use.  [default: $BENCHWRIGHT_STORE, else store.db in the base folder]")
 def command(
     runs: tuple[str, ...],
+    caches: tuple[str, ...],
+    everything: bool,
+    report_dir: str | None,
+    labels: tuple[str, ...],
     format_: str | None,
     sort: str,
     output: str | None,
@@ -79,7 +108,8 @@ def command(
 ) -> None:
     """Report RUNS: `last` (the default), a name, the beginning of one, or a folder.
 
-    For a suite: a line per benchmark, the failures, and the score.
+    For a suite: a line per benchmark, the failures, and the score. For a corpus: success and speed-up of each runtime, how far
+    models get and why no further, and their times.
     """
     from benchwright.app.after_run import report_of, sorted_by
     from benchwright.app.results.compare import compare_commands
@@ -96,6 +126,10 @@ def command(
             )
         format_, output = "html", html
     format_ = chosen_format("report", format_, output, as_json=as_json)
+    if caches or everything or report_dir is not None or labels:
+        found_in = _caches(caches, runs, base)
+        _report_corpus(found_in, label_pairs(labels), format_, output, report_dir)
+        return
     reporter = reporter_named(format_)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
@@ -109,6 +143,35 @@ def command(
         together = built(sorted_by(pooled_run(found), sort)) if asked.rule == MILABENCH else None
         text = render_several(reporter, reports, together)
     put_out(text, format_, output)
+
+
+def _caches(caches: tuple[str, ...], words: tuple[str, ...], base: str | None) -> list[str]:
+    """Those that were named; MLAgility writes several behind one option."""
+    from benchwright.app.results.corpora import is_cache
+    from benchwright.runs.base_folder import BaseFolder
+
+    for text in words:
+        if not is_cache(text):
+            raise InvalidInput(
+                "is not a cache folder", where=text, remedy="a corpus has all runs of its caches: leave it out"
+            )
+    return [*caches, *words] or [str(BaseFolder.choose(base, os.environ).path)]
+
+
+def _report_corpus(
+    caches: list[str], labels: tuple[tuple[str, str], ...], format_: str, output: str | None, report_dir: str | None
+) -> None:
+    from benchwright.app.results.corpora import corpus_report, rendered, write_all
+
+    width = terminal_width()
+    with Working("reading the runs") as working:
+        report = corpus_report(caches, labels)
+        working.now("writing the report")
+        written = [] if report_dir is None else write_all(report, report_dir, width=width)
+        text = rendered(report, format_, width=width)
+    put_out(text, format_, output)
+    if written:
+        click.echo(coloured(f" saved: {', '.join(written)}"), err=format_ != "screen" or output is not None)
 
 
 def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scoring:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 
@@ -16,12 +17,17 @@ from benchwright.report.text.numbers import moment
 from benchwright.report.text.one_line import titled
 from benchwright.version import __version__
 
-_SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
+_SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "theme.js", "page.js")
 
 
 def render(template: str, *, scripted: bool, **context: object) -> str:
-    """A whole file that needs nothing else: no network, no other file."""
-    script = "\n".join(asset(name) for name in _SCRIPTS) if scripted else ""
+    """A whole file that needs nothing else: no network, no other file. `scripted`: with charts."""
+    return page_of(template, _SCRIPTS if scripted else (), context)
+
+
+def page_of(template: str, scripts: Sequence[str], context: Mapping[str, object]) -> str:
+    """The same with these scripts."""
+    script = "\n".join(map(asset, scripts))
     return (
         _environment()
         .get_template(template)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -226,14 +227,14 @@ def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
         model = row.model
         key = (model.script or model.file or model.zoo, model.class_, row.parameter_count, model.place)
         found.setdefault(key, []).append(row)
-    paths = {str(path) for path, *_ in found}
+    called = Counter(os.path.basename(path) for path in {str(path) for path, *_ in found})
     zoos = {row.model.zoo for row in rows}
     groups = []
     for (path, *_), same in found.items():
-        alone = path not in zoos and sum(os.path.basename(other) == os.path.basename(str(path)) for other in paths) == 1
+        name = os.path.basename(str(path))
         groups.append(
             ModelGroup(
-                source=os.path.basename(str(path)) if alone else str(path),
+                source=name if called[name] == 1 and path not in zoos else str(path),
                 rows=tuple(row for row in same if not _only_profile(row)),
                 profiles=tuple(row for row in same if _only_profile(row)),
             )

@@ -31,6 +31,7 @@ from benchwright.report.text.metrics import efficiency_doubts
 _LAUNCHES = re.compile(r"^\d+ of \d+ launches(, )?")
 _FEW_ROWS = 3  # named individually; more are counted
 _MOST_INPUTS = 4
+_MOST_SECTIONS = 30  # models with a section of their own; more are rows of one table
 _OF_MODEL = (
     *("script", "args", "file", "zoo", "scale", "class", "identity", "weights", "parameters", "place", "inputs"),
     *("items", "items_from", "set_to_eval"),
@@ -47,17 +48,32 @@ def contribution(report: Report) -> Contribution:
     scripts = {number: r for number, r in results.items() if not is_model(r)}
     alone = all(map(is_plain_script, scripts.values()))  # in a folder of scripts, one often has no model
     numbers = [row.number for row in rows]
-    groups = grouped(rows)
-    return Contribution(
+    found = Contribution(
         title="Models",
-        sections=tuple(_section(group, report) for group in groups),
         shown=frozenset(numbers),
         told=frozenset({"op.time"}),
         headline=dict.fromkeys(numbers, TELLING),
-        details={row.number: model_details(row) for row in rows},
         bodies={row.number: _body(row) for row in rows},
+    )
+    if report.brief:
+        return found
+    return msgspec.structs.replace(
+        found,
+        sections=_sections(rows, report),
+        details={row.number: model_details(row) for row in rows},
         table=models_table(rows, scripts, report.run) if alone else None,
     )
+
+
+def _sections(rows: Sequence[ModelRow], report: Report) -> tuple[ReportSection, ...]:
+    """One for each model; of many models the tables of a corpus instead."""
+    groups = grouped(rows)
+    if len(groups) <= _MOST_SECTIONS:
+        return tuple(_section(group, report) for group in groups)
+    from benchwright.kinds.models.corpus.document import corpus_sections
+    from benchwright.kinds.models.corpus.entries import corpus_of_reports
+
+    return corpus_sections(corpus_of_reports([report]))
 
 
 def _section(group: ModelGroup, report: Report) -> ReportSection:

@@ -1,31 +1,6 @@
-// The page itself: theme, sorting and filtering the results, opening benchmarks, charts drawn when they come into view.
+// The page itself: sorting and filtering the results, opening benchmarks, charts drawn when they come into view.
 
 document.documentElement.classList.add("scripted");
-
-function setUpTheme() {
-  const button = document.getElementById("theme");
-  const themes = ["auto", "light", "dark"];
-  const show = (theme) => {
-    if (theme === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
-    button.textContent = `Theme: ${theme}`;
-    redrawAll();
-  };
-  let current = "auto";
-  try {
-    current = localStorage.getItem("benchwright-theme") ?? "auto";
-  } catch {} // a browser may forbid it to local files
-  if (!themes.includes(current)) current = "auto";
-  show(current);
-  button.onclick = () => {
-    current = themes[(themes.indexOf(current) + 1) % themes.length];
-    try {
-      localStorage.setItem("benchwright-theme", current);
-    } catch {}
-    show(current);
-  };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
-}
 
 // A page of several runs has a table for each.
 function setUpTable(table) {

@@ -1,0 +1,118 @@
+"""How far a model got on a runtime, and why no further."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
+from benchwright.core.run import Launch, Result, culprit
+from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.report.facts import checked
+from benchwright.kinds.models.report.rows import ModelRow
+
+# What a model passes on its way, in this order.
+FOUND, BUILT, EXPORTED, COMPILED, RAN, CORRECT, FASTER = STAGES = (
+    *("found", "built", "exported", "compiled", "ran", "correct"),
+    "faster",
+)
+MARGIN = 0.02  # what counts as no difference from eager
+# What a failure in a stage of benchmodels keeps a model from.
+_KEPT_FROM = {
+    **dict.fromkeys(("script", "capture", "build"), BUILT),
+    "export": EXPORTED,
+    **dict.fromkeys(("optimise", "convert", "compile"), COMPILED),
+    **dict.fromkeys(("load", "first_run", "run"), RAN),
+    "check": CORRECT,
+}
+_LONGEST = 160
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_PLACES = re.compile(r"(?:/[\w.+-]+){2,}/?|\b0x[0-9a-f]+\b")
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+class Ending(NamedTuple):
+    """`passed`: how many of the stages. `kept_from`: the stage it did not reach, None if it passed all that there are.
+    `cause`: in words that are the same for models with the same trouble; `detail`: in its own words."""
+
+    passed: int
+    kept_from: str | None = None
+    cause: str = ""
+    detail: str = ""
+    status: str = Status.OK.value
+
+
+def ending_of(row: ModelRow) -> Ending:
+    result = row.result
+    if result.benchmark.withheld is not None:
+        return _kept(BUILT, f"not measured: {result.benchmark.withheld}", result)
+    if result.status in (Status.PENDING, Status.INTERRUPTED):
+        return _kept(BUILT, "not measured yet", result)
+    if result.status is Status.SKIPPED:
+        return _kept(BUILT, f"skipped: {result.detail or 'no reason told'}", result)
+    if result.status is Status.FAILED:
+        return _failed(row)
+    return _measured(row)
+
+
+def ending_of_script(result: Result) -> Ending:
+    """Of a script in which no model was found."""
+    if result.status is Status.OK:
+        return _kept(FOUND, "no model was found in it", result)
+    notes = (note for note in result.benchmark.notes if note.startswith("no model found before the script failed ("))
+    told = next(notes, "").partition("(")[2].rpartition(");")[0]
+    return _kept(FOUND, told or result.detail or (result.reason.words if result.reason else "it failed"), result)
+
+
+def _failed(row: ModelRow) -> Ending:
+    result = row.result
+    bad = culprit(result.launches)
+    failure = {} if bad is None else bad.facts.get("failure") or {}
+    if result.reason is Reason.INVALID and not failure:
+        found = checked(result)
+        return _kept(CORRECT, f"wrong outputs: {found.detail if found else result.detail or ''}", result)
+    stage = _KEPT_FROM.get(str(failure.get("stage")), _last_seen(bad))
+    text = str(failure.get("text") or result.detail or "it failed")
+    if operator := failure.get("operator"):
+        text = f"unsupported operator {operator}" + ("" if str(operator) in text else f": {text}")
+        return _kept(stage, text, result, cause=f"unsupported operator {operator}")
+    reason = result.reason.words if result.reason else ""
+    return _kept(stage, text if failure or not reason else f"{reason}: {text}", result)
+
+
+def _last_seen(launch: Launch | None) -> str:
+    """Where a process that told no failure was, as far as its events tell."""
+    if launch is None:
+        return BUILT
+    if launch.facts.get("runtime") or launch.facts.get("build"):
+        return RAN
+    return BUILT
+
+
+def _measured(row: ModelRow) -> Ending:
+    result, found = row.result, checked(row.result)
+    if found is None or not found.claimed:
+        why = found.detail if found is not None else "its outputs were not checked"
+        return _kept(CORRECT, f"outputs not judged: {why}", result)
+    if (row.model.runtime, row.model.precision) == (DEFAULT_RUNTIME, PRECISIONS[0]):
+        return Ending(passed=STAGES.index(FASTER))
+    if row.speedup is None:
+        return _kept(FASTER, "not compared: no right result of eager in the same run", result)
+    if row.speedup_doubt is not None:
+        return _kept(FASTER, f"not compared: {row.speedup_doubt.text}", result)
+    if row.speedup <= 1 + MARGIN:
+        slower = row.speedup < 1 - MARGIN
+        cause = "slower than eager" if slower else f"as fast as eager, within {MARGIN * 100:g} %"
+        return _kept(FASTER, f"{row.speedup:.2f} × eager's speed", result, cause=cause)
+    return Ending(passed=len(STAGES))
+
+
+def _kept(stage: str, text: str, result: Result, *, cause: str | None = None) -> Ending:
+    return Ending(STAGES.index(stage), stage, cause or cause_words(text), " ".join(text.split()), result.status.value)
+
+
+def cause_words(text: str) -> str:
+    """The first line without what differs from model to model: names in quotes, paths, numbers."""
+    line = next((line for line in text.splitlines() if line.strip()), "").strip()
+    line = _NUMBERS.sub("N", _PLACES.sub("…", _QUOTED.sub("'…'", line)))
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

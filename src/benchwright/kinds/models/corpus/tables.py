@@ -1,0 +1,215 @@
+"""The tables of a corpus, for every format: runtimes, funnel, causes, and the matrix of models and runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from benchwright.core.numbers.quantities import format_duration
+from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, STAGES
+from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, Variant
+from benchwright.kinds.models.corpus.summaries import Cause, RuntimeSummary, causes_of, runtime_summaries
+from benchwright.kinds.models.report.fields import error_words
+from benchwright.kinds.models.report.table import count_words
+from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
+from benchwright.report.text.numbers import format_value, percent
+
+_FEW_MODELS, _FEW_CAUSES = 20, 12  # where room is short
+_MOST_EXAMPLES = 160
+_WRONG = "wrong"
+# Why a cell has no time, in a word.
+_SHORT = {FOUND: "not found", "built": "not built", "exported": "export", "compiled": "compile", "ran": "failed"}
+
+
+def runtimes_table(corpus: Corpus) -> ReportTable:
+    """Success and speed-up of each runtime."""
+    summaries = runtime_summaries(corpus)
+    fields: list[Field[RuntimeSummary]] = [
+        Field(Column("runtime", "runtime", quoted=True), lambda s: word(str(s.variant))),
+        _count("models", "models", lambda s: s.models),
+        _count("right", "right", lambda s: s.right),
+        Field(
+            Column("success", "success", right=True, hint="right results of all models"),
+            lambda s: Cell("" if s.success is None else percent(s.success), s.success, share=s.success),
+        ),
+        Field(
+            Column("speed-up", "speedup", right=True, hint="geometric mean of the speed-up over eager"),
+            lambda s: Cell("" if s.speedup is None else f"{s.speedup:.2f}", s.speedup),
+        ),
+        _count("over", "speedup_models", lambda s: s.compared if s.compared else None),
+        Field(
+            Column("from – to", right=True, spare=3),
+            lambda s: Cell("" if s.slowest is None else f"{s.slowest:.2f} – {s.fastest:.2f}"),
+        ),
+        Field(Column(key="speedup_least"), lambda s: Cell(value=s.slowest)),
+        Field(Column(key="speedup_most"), lambda s: Cell(value=s.fastest)),
+        _count("doubtful", "doubtful", lambda s: s.doubtful or None, spare=2),
+        Field(
+            Column("median", "latency_median_s", right=True, spare=1, hint="median latency over the models that ran"),
+            lambda s: Cell("" if s.latency_s is None else format_value(s.latency_s, "s"), s.latency_s),
+        ),
+        Field(
+            Column("builds", "builds_s", right=True, spare=4),
+            lambda s: Cell("" if s.build_s is None else format_duration(s.build_s), s.build_s),
+        ),
+    ]
+    return table_of(fields, summaries, title="Runtimes", notes=_about_speedups(summaries))
+
+
+def _about_speedups(summaries: Sequence[RuntimeSummary]) -> tuple[str, ...]:
+    notes = [
+        "speed-up: the geometric mean over models with a right result on this runtime and on eager in the same run"
+    ]
+    if doubtful := sum(s.doubtful for s in summaries):
+        notes.append(f"{doubtful} speed-ups measured under unlike conditions are left out of it")
+    return tuple(notes)
+
+
+def _count(
+    title: str, key: str, count: Callable[[RuntimeSummary], int | None], spare: int = 0
+) -> Field[RuntimeSummary]:
+    def cell(summary: RuntimeSummary) -> Cell:
+        found = count(summary)
+        return Cell("" if found is None else f"{found:,}", found)
+
+    return Field(Column(title, key, right=True, spare=spare), cell)
+
+
+def funnel_table(corpus: Corpus) -> ReportTable:
+    """How many models passed each stage."""
+    fields: list[Field[RuntimeSummary]] = [
+        Field(Column("runtime", "runtime", quoted=True), lambda s: word(str(s.variant)))
+    ]
+    fields += [_stage(stage) for stage in STAGES]
+    notes = (
+        f"a model that is kept from one stage passes none of the later ones; faster: by more than {MARGIN * 100:g} %",
+    )
+    return table_of(fields, runtime_summaries(corpus), title="How far they get", notes=notes)
+
+
+def _stage(stage: str) -> Field[RuntimeSummary]:
+    def cell(summary: RuntimeSummary) -> Cell:
+        count = summary.passed[stage]
+        share = count / summary.models if count is not None and summary.models and stage != FOUND else None
+        return Cell("" if count is None else f"{count:,}", count, share=share)
+
+    return Field(Column(stage, stage, right=True), cell)
+
+
+def causes_table(corpus: Corpus) -> ReportTable:
+    """Why models were kept from a stage, with an example."""
+    fields: list[Field[Cause]] = [
+        Field(Column("results", "results", right=True), lambda c: Cell(f"{c.count:,}", c.count)),
+        Field(Column("not", "stage"), lambda c: word(c.stage)),
+        Field(Column("on", "runtimes", quoted=True), lambda c: Cell(_on(c, len(corpus.variants)), c.runtimes)),
+        Field(Column("why", "cause", quoted=True), lambda c: word(c.cause)),
+        Field(Column(key="example"), lambda c: Cell(value=c.models[0])),
+        Field(Column(key="example_detail"), lambda c: Cell(value=c.example)),
+        Field(Column(key="models"), lambda c: Cell(value=list(c.models))),
+    ]
+    found = causes_of(corpus)
+    table = table_of(fields, found, rest=lambda c: (3, _cause_words(c)), title="Why not")
+    if len(found) <= _FEW_CAUSES + 1:
+        return table
+    others = found[_FEW_CAUSES:]
+    results = sum(cause.count for cause in others)
+    rest = Row((Cell(f"{results:,}"),), f"{len(others)} other causes: see the HTML report, or --json", 1)
+    return msgspec.structs.replace(table, most=_FEW_CAUSES, rest=rest)
+
+
+def _on(cause: Cause, variants: int) -> str:
+    if len(cause.runtimes) <= 1:
+        return next(iter(cause.runtimes), "")
+    return f"all {variants}" if len(cause.runtimes) == variants else f"{len(cause.runtimes)} of {variants}"
+
+
+def _cause_words(cause: Cause) -> str:
+    """`no file 'config-6.json' (net6.py and 22 more)`: in the words of one model."""
+    long = len(cause.example) > _MOST_EXAMPLES
+    example = cause.example[: _MOST_EXAMPLES - 1] + "…" if long else cause.example
+    if cause.stage == FASTER and not cause.cause.startswith("not compared"):
+        example = f"{cause.cause}, such as {example}"
+    others = len(cause.models) - 1
+    return f"{example} ({cause.models[0]}{f' and {others:,} more' if others else ''})"
+
+
+def matrix_table(corpus: Corpus) -> ReportTable:
+    """A row for each model: its time on each runtime, or how far it got."""
+    fields: list[Field[CorpusModel]] = [
+        Field(Column("model", "model", quoted=True), lambda m: word(m.name)),
+        Field(Column(key="corpus"), lambda m: Cell(value=m.corpus)),
+        Field(Column(key="class"), lambda m: Cell(value=m.class_)),
+        Field(Column(key="hash"), lambda m: Cell(value=m.identity)),
+        Field(Column(key="build"), lambda m: Cell(value=m.build)),
+        Field(
+            Column("parameters", "parameters", right=True, spare=2),
+            lambda m: Cell("" if m.parameters is None else count_words(m.parameters), m.parameters),
+        ),
+        Field(Column(key="flops"), lambda m: Cell(value=m.flops)),
+    ]
+    for variant in corpus.variants:
+        fields += _columns(variant)
+    labels = sorted({name for model in corpus.models for name in model.labels if name != "corpus"})
+    fields += [_label(name) for name in labels]
+    table = table_of(fields, corpus.models, title="Models and runtimes")
+    if len(corpus.models) <= _FEW_MODELS + 1:
+        return table
+    rest = Row((Cell(f"{len(corpus.models) - _FEW_MODELS:,} others"),), "in the HTML report, the CSV and --json", 1)
+    return msgspec.structs.replace(table, most=_FEW_MODELS, rest=rest)
+
+
+def _label(name: str) -> Field[CorpusModel]:
+    return Field(Column(key=f"label.{name}"), lambda m: Cell(value=m.labels.get(name)))
+
+
+def _columns(variant: Variant) -> list[Field[CorpusModel]]:
+    """For people one column, for machines one for each figure."""
+
+    def of(value: Callable[[CorpusEntry], object]) -> Callable[[CorpusModel], Cell]:
+        return lambda m: Cell(value=value(m.entries[variant]) if variant in m.entries else None)
+
+    def shown(model: CorpusModel) -> Cell:
+        entry = model.entries.get(variant)
+        return Cell() if entry is None else Cell(cell_words(entry), hint=entry_hint(entry), mark=cell_mark(entry))
+
+    name = str(variant)
+    told: dict[str, Callable[[CorpusEntry], object]] = {
+        "latency_ms": lambda e: None if e.latency_s is None else e.latency_s * 1e3,
+        "vs_eager": lambda e: e.speedup,
+        "vs_eager_doubt": lambda e: e.doubt,
+        "error": lambda e: e.error,
+        "memory_bytes": lambda e: e.memory_bytes,
+        "status": lambda e: e.ending.status,
+        "kept_from": lambda e: e.ending.kept_from,
+        "cause": lambda e: e.ending.cause or None,
+        "detail": lambda e: e.ending.detail or None,
+        "notes": lambda e: "; ".join(e.notes) or None,
+    }
+    fields = [Field(Column(name, right=True), shown)]
+    return fields + [Field(Column(key=f"{name}.{key}"), of(value)) for key, value in told.items()]
+
+
+def cell_words(entry: CorpusEntry) -> str:
+    """`12.34 ms ×1.42`; `?` behind a doubtful speed-up, `~` behind a time whose outputs could not be judged."""
+    if entry.latency_s is None:
+        if entry.ending.kept_from == CORRECT:
+            return _WRONG
+        return "skipped" if entry.ending.status == "skipped" else _SHORT.get(entry.ending.kept_from or "", "–")
+    words = format_value(entry.latency_s, "s")
+    if entry.ending.kept_from == CORRECT:
+        return f"{words} ~"
+    if entry.speedup is None or entry.variant.is_eager:
+        return words
+    return f"{words} ×{entry.speedup:.2f}" + (" ?" if entry.doubt else "")
+
+
+def cell_mark(entry: CorpusEntry) -> str:
+    return "failed" if entry.ending.status == "failed" else ""
+
+
+def entry_hint(entry: CorpusEntry) -> str:
+    """What stands behind a cell: why it has no time, its error, what makes it doubtful."""
+    parts = [entry.ending.detail if entry.ending.kept_from not in (None, FASTER) else ""]
+    parts += [f"error {error_words(entry.error)}" if entry.error is not None else "", entry.doubt or "", *entry.notes]
+    return "; ".join(filter(None, parts))
