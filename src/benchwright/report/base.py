@@ -32,11 +32,13 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     details: Mapping[int, tuple[str, ...]] = {}  # what `show` says of a result, a paragraph each
     bodies: Mapping[int, Mapping[str, Any]] = {}  # further keys of a result in run.json
     table: ReportTable | None = None  # the CSV of a run that has nothing else
+    page: Callable[[], str] | None = None  # the HTML of such a run, where cards would be too many
 
 
 def joined(added: Sequence[Contribution]) -> Contribution:
     """What several kinds add, as one; a CSV of its own has a run of only one kind."""
     own = [each.table for each in added if each.table is not None]
+    pages = [each.page for each in added if each.page is not None]
     return Contribution(
         title=" and ".join(each.title for each in added if each.title),
         sections=tuple(section for each in added for section in each.sections),
@@ -46,6 +48,7 @@ def joined(added: Sequence[Contribution]) -> Contribution:
         details={number: texts for each in added for number, texts in each.details.items()},
         bodies={number: body for each in added for number, body in each.bodies.items()},
         table=own[0] if len(own) == 1 else None,
+        page=pages[0] if len(added) == 1 and pages else None,
     )
 
 

@@ -138,6 +138,8 @@ def _log(log: LogTail) -> str:
 def _metrics(report: Report) -> list[str]:
     """What matters of each benchmark, and the other metrics folded."""
     shown = [row for row in metric_rows(report) if row.metric and row.number not in report.added.shown]
+    if report.added.page is not None:  # as there, the other metrics of so many would bury the rest
+        return [markdown_table(results_table(shown))] if shown else []
     known = {(row.number, row.metric, str(row.labels)) for row in shown}
     every = [row for row in metric_rows(report, every=True) if row.metric and row.metric not in report.added.told]
     aside = [row for row in every if (row.number, row.metric, str(row.labels)) not in known]

@@ -34,6 +34,8 @@ class HtmlReporter:
     name = "html"
 
     def render(self, report: Report) -> str:
+        if report.added.page is not None:
+            return report.added.page()
         run = report.run
         view = _view(report)
         links = {

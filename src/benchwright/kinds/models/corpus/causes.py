@@ -72,7 +72,7 @@ def _failed(row: ModelRow) -> Ending:
         found = checked(result)
         return _kept(CORRECT, f"wrong outputs: {found.detail if found else result.detail or ''}", result)
     stage = _KEPT_FROM.get(str(failure.get("stage")), _last_seen(bad))
-    text = str(failure.get("text") or result.detail or "it failed")
+    text = str(failure.get("text") or result.detail or "it failed").removeprefix(f"in {failure.get('stage')}: ")
     if operator := failure.get("operator"):
         text = f"unsupported operator {operator}" + ("" if str(operator) in text else f": {text}")
         return _kept(stage, text, result, cause=f"unsupported operator {operator}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -31,6 +32,7 @@ from benchwright.report.text.metrics import efficiency_doubts
 _LAUNCHES = re.compile(r"^\d+ of \d+ launches(, )?")
 _FEW_ROWS = 3  # named individually; more are counted
 _MOST_INPUTS = 4
+_MOST_CARDS = 200  # results that a page shows one by one
 _MOST_SECTIONS = 30  # models with a section of their own; more are rows of one table
 _OF_MODEL = (
     *("script", "args", "file", "zoo", "scale", "class", "identity", "weights", "parameters", "place", "inputs"),
@@ -60,9 +62,20 @@ def contribution(report: Report) -> Contribution:
     return msgspec.structs.replace(
         found,
         sections=_sections(rows, report),
+        page=partial(_page, report) if alone and len(rows) > _MOST_CARDS else None,
         details={row.number: model_details(row) for row in rows},
         table=models_table(rows, scripts, report.run) if alone else None,
     )
+
+
+def _page(report: Report) -> str:
+    """That of a corpus."""
+    from benchwright.kinds.models.corpus.document import CorpusReport
+    from benchwright.kinds.models.corpus.entries import corpus_of_reports
+    from benchwright.kinds.models.corpus.page import corpus_html
+
+    corpus = corpus_of_reports([report])
+    return corpus_html(CorpusReport(corpus=corpus, caches=(report.run.folder,), results=()))
 
 
 def _sections(rows: Sequence[ModelRow], report: Report) -> tuple[ReportSection, ...]:

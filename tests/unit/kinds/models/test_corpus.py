@@ -1,0 +1,236 @@
+"""Many models at once: which result counts, how far models get, why no further, and how fast they are."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import builders
+import pytest
+from corpus_runs import corpus_run
+from example_reports import MACHINE
+from model_runs import BUILT, check, failed, launch, model, result, steps
+from msgspec.structs import replace
+
+from benchwright.app.after_run import summaries_of
+from benchwright.core.note import Note
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Result, Run
+from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.corpus.causes import STAGES, cause_words
+from benchwright.kinds.models.corpus.document import CorpusReport, corpus_json, corpus_markdown, corpus_text
+from benchwright.kinds.models.corpus.entries import Corpus, corpus_of_reports
+from benchwright.kinds.models.corpus.page import corpus_html
+from benchwright.kinds.models.corpus.summaries import RuntimeSummary, causes_of, runtime_summaries
+from benchwright.kinds.models.corpus.tables import matrix_table
+from benchwright.kinds.models.report.sections import contribution
+from benchwright.report.base import Report
+
+EAGER, ORT = "torch-eager", "onnxruntime"
+
+
+def report_of_run(run: Run) -> Report:
+    return Report(run=run, summaries=summaries_of(run), aggregate=aggregate)
+
+
+def run_of(*results: Result, id: str = "r", **fields: Any) -> Run:
+    return builders.run(*results, id=id, uid=id, **({"machine": MACHINE} | fields))
+
+
+def corpus(*runs: Run) -> Corpus:
+    return corpus_of_reports(map(report_of_run, runs))
+
+
+def summaries(found: Corpus) -> dict[str, RuntimeSummary]:
+    return {str(each.variant): each for each in runtime_summaries(found)}
+
+
+def built(seconds: float, **fields: Any) -> Any:
+    return launch(seconds, facts={"build": steps(*BUILT), **fields.pop("facts", {})}, **fields)
+
+
+def named(number: int, runtime: str, **fields: Any) -> Any:
+    """A model of its own script."""
+    return model(runtime, script=f"/m/net{number}.py", identity=f"{number:016x}", class_=f"Net{number}", **fields)
+
+
+def test_the_speedup_is_the_geometric_mean_over_right_results_only() -> None:
+    wrong = {"check": check(ok=False)}
+    made = run_of(
+        result(named(1, EAGER), launch(0.04)),
+        result(named(1, ORT), built(0.01)),
+        result(named(2, EAGER), launch(0.01)),
+        result(named(2, ORT), built(0.01)),
+        result(named(3, EAGER), launch(0.04)),
+        result(named(3, ORT), built(0.001, facts=wrong), status=Status.FAILED, reason=Reason.INVALID),
+        failed(named(4, EAGER), "in run: it broke"),
+        result(named(4, ORT), built(0.01)),
+    )
+    found = summaries(corpus(made))[ORT]
+    eager = 0.04 / 0.01
+    assert found.speedup == pytest.approx(math.sqrt(eager * 1.0), rel=0.02)
+    assert (found.models, found.right, found.compared) == (4, 3, 2)
+    assert found.success == 0.75
+    assert summaries(corpus(made))[EAGER].speedup is None
+
+
+def test_a_doubtful_speedup_is_left_out_and_told() -> None:
+    busy = Note(text="ran while the machine was busy", evidence="got 50 %", kind="busy")
+    made = run_of(
+        result(named(1, EAGER), launch(0.04)),
+        result(named(1, ORT), built(0.01)),
+        result(named(2, EAGER), launch(0.04)),
+        result(named(2, ORT), replace(built(0.001), notes=(busy,))),
+    )
+    found = summaries(corpus(made))[ORT]
+    assert (found.compared, found.doubtful) == (1, 1)
+    assert found.speedup == pytest.approx(4, rel=0.02)
+    text = corpus_text(CorpusReport(corpus=corpus(made), caches=("A",), results=()), 80)
+    assert "1 speed-ups measured under unlike conditions are left out" in " ".join(text.split())
+    assert "ran while the machine was busy (1 result)" in text
+
+
+def test_each_failure_is_counted_at_the_stage_it_keeps_a_model_from() -> None:
+    made = run_of(
+        result(named(1, EAGER), launch(0.04)),
+        result(named(1, ORT), built(0.01)),
+        result(named(2, EAGER), launch(0.04)),
+        result(named(2, ORT), built(0.05)),
+        failed(named(3, ORT), "in script: OSError: no weights"),
+        failed(named(4, ORT), "in export: Unsupported: control flow"),
+        failed(named(5, ORT), "in convert: no kernel"),
+        failed(named(6, ORT), "in first_run: bad shape"),
+        result(named(7, ORT), built(0.01, facts={"check": check(claimed=False, detail="its calls differ")})),
+        result(
+            named(8, ORT), status=Status.SKIPPED, reason=Reason.LACKS_CAPABILITY, detail="onnxruntime not installed"
+        ),
+    )
+    found = summaries(corpus(made))
+    assert found[ORT].passed == dict(zip(STAGES, (8, 6, 5, 4, 3, 2, 1), strict=True))
+    assert found[EAGER].passed == dict(zip(STAGES, (2, 2, None, None, 2, 2, None), strict=True))
+    causes = {cause.cause: (cause.stage, cause.count) for cause in causes_of(corpus(made))}
+    assert causes["OSError: no weights"] == ("built", 1)
+    assert causes["skipped: onnxruntime not installed"] == ("built", 1)
+    assert causes["Unsupported: control flow"] == ("exported", 1)
+    assert causes["slower than eager"] == ("faster", 1)
+    assert causes["outputs not judged: its calls differ"] == ("correct", 1)
+    assert sum(count for _, count in causes.values()) == 8 - 1  # all but the one that passed everything
+
+
+def test_causes_are_the_same_whatever_the_names_and_numbers() -> None:
+    assert cause_words("no file '/a/b/c.json' of 12 MB\nmore") == cause_words("no file '/d/e.json' of 1,300 MB")
+    assert cause_words("KeyError: 'a'") != cause_words("OSError: 'a'")
+    assert len(cause_words("x" * 1000)) <= 160
+
+
+def test_the_newest_result_counts_unless_it_is_not_there_yet() -> None:
+    old = run_of(result(named(1, EAGER), launch(0.04)), id="old", started="2026-11-14T10:00:00+00:00")
+    new = run_of(result(named(1, EAGER), launch(0.02)), id="new", started="2026-11-15T10:00:00+00:00")
+    pending = replace(result(named(1, EAGER)), status=Status.PENDING)
+    newest = run_of(pending, id="newest", started="2026-11-16T10:00:00+00:00")
+    for runs in ((old, new, newest), (newest, new, old)):
+        (found,) = corpus(*runs).models
+        (entry,) = found.entries.values()
+        assert entry.run == "new"
+        assert entry.latency_s == pytest.approx(0.02, rel=0.02)
+
+
+def test_results_of_unlike_machines_never_share_a_column() -> None:
+    other = replace(MACHINE, hostname="fast-1", cpu="another", cores=64)
+    here = run_of(result(named(1, EAGER), launch(0.04)), id="a")
+    there = run_of(result(named(1, EAGER), launch(0.001)), id="b", machine=other)
+    found = corpus(here, there)
+    assert len(found.models) == 1
+    assert sorted(map(str, found.variants)) == sorted([f"{EAGER} (fast-1)", f"{EAGER} ({MACHINE.hostname})"])
+
+
+def test_precision_device_and_threads_are_columns_of_their_own() -> None:
+    made = run_of(
+        result(named(1, ORT), built(0.01)),
+        result(named(1, ORT, precision="bf16"), built(0.01)),
+        result(named(1, ORT, threads=1), built(0.01)),
+    )
+    assert set(map(str, corpus(made).variants)) == {ORT, f"{ORT} 1 threads", f"{ORT} bf16"}
+
+
+def test_models_of_one_script_keep_their_classes_and_namesakes_their_identities() -> None:
+    twins = [replace(named(1, EAGER), class_=name, identity=name * 16) for name in ("a", "b")]
+    made = run_of(*(result(twin, launch(0.01)) for twin in twins), result(named(2, EAGER), launch(0.01)))
+    names = [found.name for found in corpus(made).models]
+    assert len(set(names)) == 3
+    assert any("::a" in name for name in names)
+
+
+def test_every_format_tells_the_same_numbers() -> None:
+    found = corpus(corpus_run(30, samples=20))
+    report = CorpusReport(corpus=found, caches=("A",), results=())
+    (ort,) = (each for each in runtime_summaries(found) if str(each.variant) == ORT)
+    told = json.loads(corpus_json(report))
+    (record,) = (each for each in told["runtimes"] if each["runtime"] == ORT)
+    assert (record["models"], record["right"], record["speedup_models"]) == (ort.models, ort.right, ort.compared)
+    assert record["speedup"] == ort.speedup
+    assert len(told["models"]) == 30
+    assert ort.speedup is not None
+    for text in (corpus_text(report, 80), corpus_markdown(report), corpus_html(report)):
+        assert f"{ort.speedup:.2f}" in text
+        assert "OSError" in text
+    assert all(len(line) <= 80 for line in corpus_text(report, 80).splitlines())
+
+
+def test_what_has_no_model_is_told_with_its_own_exception() -> None:
+    found = corpus(corpus_run(1))
+    causes = {cause.cause: cause for cause in causes_of(found)}
+    assert causes["ModuleNotFoundError: No module named '…'"].models == ("broken.py",)
+    assert causes["no model was found in it"].models == ("empty.py",)
+    assert found.withheld.keys() == {"train.py::Trained"}
+
+
+def test_many_models_are_rows_of_one_table_not_sections() -> None:
+    few, many = (
+        contribution(report_of_run(corpus_run(10, samples=20))),
+        contribution(report_of_run(corpus_run(60, samples=20))),
+    )
+    assert len(few.sections) == 10 + 1  # and the one that was not measured
+    assert few.page is None
+    assert [section.heading[0] for section in many.sections] == [
+        "Corpus",
+        "How far they get",
+        "Why not",
+        "Models and runtimes",
+    ]
+    assert many.page is not None
+    assert "60 models" in many.page()
+    assert len(many.bodies) == 241
+
+
+def test_a_brief_report_has_what_run_json_needs_and_no_sections() -> None:
+    report = report_of_run(corpus_run(2, samples=20))
+    brief, whole = contribution(replace(report, brief=True)), contribution(report)
+    assert brief.bodies == whole.bodies
+    assert (brief.sections, brief.table, brief.details) == ((), None, {})
+
+
+def test_names_that_look_like_markup_stay_text() -> None:
+    odd = named(1, EAGER, file=None)
+    odd = replace(odd, script="/m/<script>alert(1)</script>.py", class_="</script>")
+    page = corpus_html(CorpusReport(corpus=corpus(run_of(result(odd, launch(0.01)))), caches=("<b>",), results=()))
+    assert "<script>alert" not in page
+    assert "<b>" not in page.partition("</style>")[2]
+
+
+def test_the_matrix_has_a_row_for_each_model_and_all_figures_of_each_runtime() -> None:
+    made = run_of(
+        result(named(1, EAGER), launch(0.04), labels={"author": "google"}),
+        result(named(1, ORT), built(0.01), labels={"author": "google"}),
+        failed(named(2, ORT), "in export: no"),
+    )
+    first, second = matrix_table(corpus(made)).records()
+    assert first["corpus"] == "m"
+    assert first["label.author"] == "google"
+    assert first[f"{ORT}.vs_eager"] == pytest.approx(4, rel=0.02)
+    assert (second[f"{ORT}.status"], second[f"{ORT}.kept_from"], second[f"{EAGER}.status"]) == (
+        "failed",
+        "exported",
+        None,
+    )
