@@ -31,7 +31,7 @@ _PLACES = re.compile(r"(?:/[\w.+-]+){2,}/?|\b0x[0-9a-f]+\b")
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-class Ending(NamedTuple):
+class ModelEnding(NamedTuple):
     """`passed`: how many of the stages. `kept_from`: the stage it did not reach, None if it passed all that there are.
     `cause`: in words that are the same for models with the same trouble; `detail`: in its own words."""
 
@@ -42,7 +42,7 @@ class Ending(NamedTuple):
     status: str = Status.OK.value
 
 
-def ending_of(row: ModelRow) -> Ending:
+def ending_of(row: ModelRow) -> ModelEnding:
     result = row.result
     if result.benchmark.withheld is not None:
         return _kept(BUILT, f"not measured: {result.benchmark.withheld}", result)
@@ -55,7 +55,7 @@ def ending_of(row: ModelRow) -> Ending:
     return _measured(row)
 
 
-def ending_of_script(result: Result) -> Ending:
+def ending_of_script(result: Result) -> ModelEnding:
     """Of a script in which no model was found."""
     if result.status is Status.OK:
         return _kept(FOUND, "no model was found in it", result)
@@ -64,7 +64,7 @@ def ending_of_script(result: Result) -> Ending:
     return _kept(FOUND, told or result.detail or (result.reason.words if result.reason else "it failed"), result)
 
 
-def _failed(row: ModelRow) -> Ending:
+def _failed(row: ModelRow) -> ModelEnding:
     result = row.result
     bad = culprit(result.launches)
     failure = {} if bad is None else bad.facts.get("failure") or {}
@@ -89,13 +89,13 @@ def _last_seen(launch: Launch | None) -> str:
     return BUILT
 
 
-def _measured(row: ModelRow) -> Ending:
+def _measured(row: ModelRow) -> ModelEnding:
     result, found = row.result, checked(row.result)
     if found is None or not found.claimed:
         why = found.detail if found is not None else "its outputs were not checked"
         return _kept(CORRECT, f"outputs not judged: {why}", result)
     if (row.model.runtime, row.model.precision) == (DEFAULT_RUNTIME, PRECISIONS[0]):
-        return Ending(passed=STAGES.index(FASTER))
+        return ModelEnding(passed=STAGES.index(FASTER))
     if row.speedup is None:
         return _kept(FASTER, "not compared: no right result of eager in the same run", result)
     if row.speedup_doubt is not None:
@@ -104,11 +104,13 @@ def _measured(row: ModelRow) -> Ending:
         slower = row.speedup < 1 - MARGIN
         cause = "slower than eager" if slower else f"as fast as eager, within {MARGIN * 100:g} %"
         return _kept(FASTER, f"{row.speedup:.2f} × eager's speed", result, cause=cause)
-    return Ending(passed=len(STAGES))
+    return ModelEnding(passed=len(STAGES))
 
 
-def _kept(stage: str, text: str, result: Result, *, cause: str | None = None) -> Ending:
-    return Ending(STAGES.index(stage), stage, cause or cause_words(text), " ".join(text.split()), result.status.value)
+def _kept(stage: str, text: str, result: Result, *, cause: str | None = None) -> ModelEnding:
+    return ModelEnding(
+        STAGES.index(stage), stage, cause or cause_words(text), " ".join(text.split()), result.status.value
+    )
 
 
 def cause_words(text: str) -> str:

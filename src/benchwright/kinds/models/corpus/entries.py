@@ -12,7 +12,7 @@ from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.kinds.models.build_names import all_labels, build_name
-from benchwright.kinds.models.corpus.causes import Ending, ending_of, ending_of_script
+from benchwright.kinds.models.corpus.causes import ModelEnding, ending_of, ending_of_script
 from benchwright.kinds.models.report.facts import checked, is_model
 from benchwright.kinds.models.report.fields import told_elsewhere
 from benchwright.kinds.models.report.rows import ModelRow, model_rows
@@ -23,7 +23,7 @@ UNFINISHED = (Status.PENDING, Status.INTERRUPTED)
 _SHOWN_DIGITS = 8  # of an identity
 
 
-class Variant(msgspec.Struct, frozen=True, order=True):
+class RuntimeVariant(msgspec.Struct, frozen=True, order=True):
     """What a model is measured on: a column of the matrix. `host`: only where results come from several machines."""
 
     runtime: str
@@ -49,8 +49,8 @@ class Variant(msgspec.Struct, frozen=True, order=True):
 class CorpusEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One model on one variant. Figures are there only if its outputs are not known to be wrong."""
 
-    variant: Variant
-    ending: Ending
+    variant: RuntimeVariant
+    ending: ModelEnding
     run: str
     latency_s: float | None = None
     latency_low_s: float | None = None
@@ -76,21 +76,21 @@ class CorpusModel(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
     parameters: int | None
     flops: float | None
-    entries: dict[Variant, CorpusEntry]
+    entries: dict[RuntimeVariant, CorpusEntry]
 
 
 class Corpus(msgspec.Struct, frozen=True, kw_only=True):
     """`withheld`: models that were found and not measured; `scripts`: those in which no model was found. Both by name."""
 
     models: tuple[CorpusModel, ...]
-    variants: tuple[Variant, ...]
-    withheld: dict[str, Ending]
-    scripts: dict[str, Ending]
+    variants: tuple[RuntimeVariant, ...]
+    withheld: dict[str, ModelEnding]
+    scripts: dict[str, ModelEnding]
     sources: int  # scripts, files and entries of zoos that have models
     runs: tuple[str, ...]
     machines: tuple[str, ...]
 
-    def entries(self, variant: Variant) -> list[tuple[CorpusModel, CorpusEntry]]:
+    def entries(self, variant: RuntimeVariant) -> list[tuple[CorpusModel, CorpusEntry]]:
         return [(model, model.entries[variant]) for model in self.models if variant in model.entries]
 
 
@@ -98,7 +98,7 @@ class _Gathered(msgspec.Struct):
     """A model while results are gathered; the newest row tells what it is."""
 
     row: ModelRow
-    entries: dict[Variant, CorpusEntry] = {}
+    entries: dict[RuntimeVariant, CorpusEntry] = {}
 
 
 def corpus_of_reports(reports: Iterable[Report]) -> Corpus:
@@ -106,8 +106,8 @@ def corpus_of_reports(reports: Iterable[Report]) -> Corpus:
     ordered = sorted(reports, key=lambda report: report.run.started)
     hosts = {report.run.machine.fingerprint: report.run.machine.hostname for report in ordered}
     found: dict[tuple[object, ...], _Gathered] = {}
-    withheld: dict[str, Ending] = {}
-    scripts: dict[str, Ending] = {}
+    withheld: dict[str, ModelEnding] = {}
+    scripts: dict[str, ModelEnding] = {}
     for report in ordered:
         for row in model_rows(report):
             if row.result.benchmark.withheld is not None:
@@ -134,7 +134,9 @@ def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, ho
     model, point = row.model, tuple(sorted(row.result.benchmark.parameters.items()))
     key = (source_of(row), model.args, model.identity, point)
     machine = run.machine.fingerprint
-    variant = Variant(model.runtime, model.device, model.precision, model.threads or 0, machine, hosts.get(machine, ""))
+    variant = RuntimeVariant(
+        model.runtime, model.device, model.precision, model.threads or 0, machine, hosts.get(machine, "")
+    )
     if key not in found:
         found[key] = _Gathered(row)
     gathered = found[key]
@@ -145,7 +147,7 @@ def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, ho
     gathered.entries[variant] = _entry(row, variant, run)
 
 
-def _entry(row: ModelRow, variant: Variant, run: Run) -> CorpusEntry:
+def _entry(row: ModelRow, variant: RuntimeVariant, run: Run) -> CorpusEntry:
     found, latency, memory = checked(row.result), row.latency, row.figure("memory.host")
     device = row.figure("memory.device")
     interval = latency.interval if latency is not None else None

@@ -9,7 +9,7 @@ from collections import Counter
 import msgspec
 
 from benchwright.kinds.models.corpus.causes import COMPILED, CORRECT, EXPORTED, FASTER, FOUND, STAGES
-from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, Variant
+from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, RuntimeVariant
 
 _COMPILING = {"optimise", "convert", "compile"}
 
@@ -18,7 +18,7 @@ class RuntimeSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`passed`: how many models passed each stage; None where the runtime has no such stage. `speedup`: the geometric mean over
     the `compared` models that have a right result on eager in the same run, without the `doubtful` ones."""
 
-    variant: Variant
+    variant: RuntimeVariant
     passed: dict[str, int | None]
     speedup: float | None
     slowest: float | None  # speed-ups: the smallest, and the largest
@@ -56,7 +56,7 @@ def runtime_summaries(corpus: Corpus) -> list[RuntimeSummary]:
     return [_summary(variant, [entry for _, entry in corpus.entries(variant)]) for variant in corpus.variants]
 
 
-def _summary(variant: Variant, entries: list[CorpusEntry]) -> RuntimeSummary:
+def _summary(variant: RuntimeVariant, entries: list[CorpusEntry]) -> RuntimeSummary:
     passed: dict[str, int | None] = {
         stage: sum(entry.ending.passed > number for entry in entries) for number, stage in enumerate(STAGES)
     }

@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, STAGES
-from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, Variant
+from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, RuntimeVariant
 from benchwright.kinds.models.corpus.summaries import Cause, RuntimeSummary, causes_of, runtime_summaries
 from benchwright.kinds.models.report.fields import error_words
 from benchwright.kinds.models.report.table import count_words
@@ -163,7 +163,7 @@ def _label(name: str) -> Field[CorpusModel]:
     return Field(Column(key=f"label.{name}"), lambda m: Cell(value=m.labels.get(name)))
 
 
-def _columns(variant: Variant) -> list[Field[CorpusModel]]:
+def _columns(variant: RuntimeVariant) -> list[Field[CorpusModel]]:
     """For people one column, for machines one for each figure."""
 
     def of(value: Callable[[CorpusEntry], object]) -> Callable[[CorpusModel], Cell]:
