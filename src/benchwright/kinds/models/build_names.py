@@ -28,18 +28,13 @@ def corpus_of(model: Model, labels: Mapping[str, str]) -> str:
     """As its labels say; else the zoo, or the name of the folder that its script or file is in."""
     if labels.get(CORPUS):
         return labels[CORPUS]
-    if zoo := zoo_name(model):
+    if zoo := model.zoo:
         return zoo.partition(":")[0]
     return os.path.basename(os.path.dirname(model.script or model.file or ""))
 
 
 def stem_of(model: Model) -> str:
     """`bert` of `/models/bert.py`; `transformers-bert` of a zoo."""
-    if zoo := zoo_name(model):
+    if zoo := model.zoo:
         return zoo.replace(":", "-")
     return os.path.splitext(os.path.basename(model.script or model.file or ""))[0]
-
-
-def zoo_name(model: Model) -> str | None:
-    """`transformers:bert`, of a model that a zoo builds."""
-    return getattr(model, "zoo", None)

@@ -201,7 +201,7 @@ def _named(found: Sequence[_Gathered]) -> list[CorpusModel]:
 
 
 def source_of(row: ModelRow) -> str:
-    return row.model.script or row.model.file or _name(row)
+    return row.model.script or row.model.file or row.model.zoo or _name(row)
 
 
 def _name(row: ModelRow) -> str:
