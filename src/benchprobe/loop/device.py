@@ -105,6 +105,13 @@ def find_timer() -> Optional[TorchTimer]:
     return None
 
 
+def never_free(timer: TorchTimer) -> None:
+    """In a forked child: torch aborts one that frees the events of its parent."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(timer))
+
+
 def spread(ns: int, steps: int) -> List[int]:
     """A time divided among its steps, to the nanosecond."""
     return [ns // steps + (i < ns % steps) for i in range(steps)]

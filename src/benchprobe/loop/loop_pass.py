@@ -12,7 +12,7 @@ from operator import index, length_hint
 from threading import get_ident
 from time import perf_counter_ns
 from types import FrameType
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from benchprobe.loop import batch_size as batch_sizes
 from benchprobe.loop import device
@@ -77,9 +77,10 @@ class LoopPass:
         self._find_device = probe.find_device
         self._timer: Optional[TorchTimer] = None
         self._may_group = False
-        self._ticks: Iterator[bool] = repeat(True, 0)  # one for each step of the open group that has not begun
+        self._again = self.name in probe.step_ns
+        self._ticks: Iterator[Any] = iter(())  # one fewer with each step of the open group that begins
         self._grouped = 0  # steps of the open chunk in groups that have ended
-        self._group_steps = self._group_wait_ns = 0
+        self._group_steps = self._group_ticks = self._group_wait_ns = 0
         self._passed = 0  # steps of this pass
         self._before = 0  # steps of earlier passes in the same measurement
         self._pace = FIRST_STEPS
@@ -152,19 +153,26 @@ class LoopPass:
             except Exception as error:
                 self._lose_device(error)
 
-    def begin_group(self, wait_ns: int) -> Iterator[bool]:
-        """Its first step begins, which waited that long for its data. The others must use up what this returns, one each."""
+    def begin_group(self, wait_ns: int, counted: Optional[Iterator[Any]] = None) -> Tuple[int, Iterator[Any]]:
+        """Its first step begins, which waited that long for its data. Returns how many others it has, and what these must use
+        up, one each: `counted`, the batches themselves, if they tell how many are left."""
         self._group_steps = min(self.group, self.budget - self._grouped)
         self._group_wait_ns = wait_ns
-        self._ticks = repeat(True, self._group_steps - 1)
-        return self._ticks
+        self._ticks = repeat(True, self._group_steps - 1) if counted is None else counted
+        self._group_ticks = length_hint(self._ticks)
+        return self._group_steps - 1, self._ticks
+
+    @property
+    def _begun(self) -> int:
+        """How many steps of the open group have begun."""
+        return 1 + self._group_ticks - length_hint(self._ticks)
 
     def end_group(self, unfinished: int = 0) -> bool:
         """All of its steps have ended, or its last has not. False: so has the chunk."""
         if not unfinished:
             self.mark_device()
         now = perf_counter_ns()
-        steps = self._group_steps - length_hint(self._ticks) - unfinished
+        steps = self._begun - unfinished
         if self.chunk is not None and self.chunk.groups is not None and steps:
             self.chunk.groups.append((steps, now, self._group_wait_ns))
         self._grouped += steps
@@ -174,8 +182,7 @@ class LoopPass:
     def _place(self, given: Any) -> None:
         """Takes what the present step of a group gave."""
         if self.chunk is not None:
-            step = self._grouped + self._group_steps - 1 - length_hint(self._ticks)
-            self.chunk.entries.append((step, given))
+            self.chunk.entries.append((self._grouped + self._begun - 1, given))
 
     def defer(self, values: Dict[str, Any]) -> None:
         if self.chunk is None:
@@ -204,6 +211,9 @@ class LoopPass:
                 self._close_chunk(perf_counter_ns(), None)
         except Exception as error:
             self._break_down(error)
+        if self._timer is not None:  # its events serve the next pass
+            self._probe.spare_timers.append(self._timer)
+            self._timer = None
         # Tasks and threads begun in the loop may outlive it, and then give to whatever is around it.
         self.append = lambda given: self._parent.append(given)
         if self._probe.current.get() is self:
@@ -215,10 +225,8 @@ class LoopPass:
         self._probe.leave(self)
 
     def detach(self) -> None:
-        if self._timer is not None:  # torch aborts a forked child that frees its parent's events, so it never does
-            import ctypes
-
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._timer))
+        if self._timer is not None:
+            device.never_free(self._timer)
         self._detached = True
         self.measurement = self._timer = self.chunk = None
         self._deferred = []
@@ -238,14 +246,14 @@ class LoopPass:
             phase, deadline = self.measurement.phase, self.measurement.deadline_ns()
             budget = min(budget, self.measurement.budget())
         self.size_of = self._size_finder
-        if self._batch_size is not None:
+        short = 0 < self._probe.step_ns.get(self.name, 0) < device.STAMPED_FROM_NS
+        if self._batch_size is not None and not (short and self._again):
             budget = self._look_at_first_and_last(budget)
         self.budget = budget
         ask = perf_counter_ns()
         self.due = ask + length_ns if deadline is None else min(ask + length_ns, deadline)
         chunk = Chunk(self._number, self._before + self._passed, phase, ask, self._batch_size)
         chunk.hold = self._timer is not None
-        short = 0 < self._probe.step_ns.get(self.name, 0) < device.STAMPED_FROM_NS
         self.group = self.stride if self._may_group and short and self.size_of is None else 0
         self._grouped = 0
         self.append = chunk.entries.append
@@ -280,7 +288,8 @@ class LoopPass:
     def _begin_window(self) -> None:
         try:
             if self._timer is None:
-                self._timer = self._find_device()
+                spare = self._probe.spare_timers if self._find_device is not no_device else None
+                self._timer = spare.pop() if spare else self._find_device()
             if self._timer is not None:
                 self.stride = self._timer.begin(self._probe.step_ns.get(self.name, 0))
         except Exception as error:

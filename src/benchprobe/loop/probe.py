@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 from benchprobe.config import Config
-from benchprobe.loop.device import TorchTimer, find_timer, no_device
+from benchprobe.loop.device import TorchTimer, find_timer, never_free, no_device
 from benchprobe.loop.measurement import STOPPED, LoopMeasurement
 from benchprobe.rendezvous.barrier import meeting_at
 from benchprobe.rendezvous.ranks import RankLease, find_lease
@@ -69,6 +69,7 @@ class Probe:
         self._config = config
         self.find_device = find_device
         self.step_ns: Dict[str, float] = {}  # the usual length of a step on a device, by loop
+        self.spare_timers: List[TorchTimer] = []  # of loops that have ended
         self.writer = Writer(config.stream, lambda: probe_event(_rank(), __version__))
         self.outside = Outside(self)
         self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)
@@ -179,6 +180,9 @@ class Probe:
         self.outside.forget()
         for passage in list(self._live.values()):
             passage.detach()
+        for timer in self.spare_timers:
+            never_free(timer)
+        self.spare_timers = []
         self._live = {}
         self.next_number = count(1).__next__
         if self._measurement is not None and self._measurement.phase != STOPPED:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from itertools import chain, compress, islice
-from operator import length_hint
 from time import perf_counter_ns
 from typing import Any, AsyncIterator, Callable, Generic, Iterable, Iterator, Optional, TypeVar
 
@@ -12,6 +11,7 @@ from benchprobe.loop.loop_pass import BatchSize, LoopPass
 from benchprobe.loop.probe import Probe
 
 T = TypeVar("T")
+_COUNTED = (type(iter(range(0))), type(iter(())))  # iterators that tell how many are left, whatever the program does
 
 
 class TimedLoop(Generic[T]):
@@ -34,6 +34,7 @@ class TimedLoop(Generic[T]):
         passage.open(may_group=True)
         try:
             batches = iter(self._iterable)
+            counted = type(batches) in _COUNTED
             source = chain(batches, _notice_the_end(passage))
             while not passage.over:
                 if not passage.group:
@@ -45,10 +46,11 @@ class TimedLoop(Generic[T]):
                     first = list(islice(source, 1))
                     if not first:
                         break
-                    ticks = passage.begin_group(perf_counter_ns() - asked)
+                    left, ticks = passage.begin_group(perf_counter_ns() - asked, batches if counted else None)
                     yield first
                     first.clear()  # not kept alive while the next one is made
-                    yield compress(islice(batches, length_hint(ticks)), ticks)
+                    others = islice(batches, left)
+                    yield others if counted else compress(others, ticks)
                     more = passage.end_group()
                 passage.turn_over(perf_counter_ns(), None)
         except GeneratorExit:

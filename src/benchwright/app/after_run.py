@@ -12,6 +12,7 @@ import msgspec
 from benchwright.agent.machine.fingerprint import machine_uptime_s
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.analysis.remarks import few_launches, remarks
+from benchwright.analysis.roofline import rooflines
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
@@ -102,6 +103,7 @@ def report_of(
         settings=settings,
         commands=commands_of(run, kind_of),
         efficiency=efficiency,
+        rooflines=tuple(rooflines(efficiency)),
         score=scores.ours,
         milabench=scores.milabench,
         compared=scores.compared,

@@ -10,6 +10,7 @@ import msgspec
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison
 from benchwright.core.results.efficiency import Efficiency
+from benchwright.core.results.roofline import Roofline
 from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Run
@@ -64,6 +65,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings | None = None  # how the run was made
     commands: Mapping[str, Sequence[str]] = {}  # of each suite's benchmark that of its first process
     efficiency: Mapping[str, Sequence[Efficiency]] = {}  # of each benchmark that tells how much work an item is
+    rooflines: tuple[Roofline, ...] = ()
     added: Contribution = Contribution()
     score: SuiteScore | None = None  # of a suite
     milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for

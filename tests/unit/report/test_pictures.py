@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from example_reports import measurement, ordinary_report, report, result
 
+from benchwright.analysis.roofline import rooflines
 from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
 from benchwright.core.results.efficiency import Efficiency, Peak, Work
@@ -165,3 +166,47 @@ def test_marks_of_a_logarithmic_axis_are_few_and_inside() -> None:
         marks = log_ticks(low, high, str)
         assert 2 <= len(marks) <= 6
         assert all(low <= value <= high for value, _ in marks)
+
+
+class TestRoofline:
+    """In the HTML report: every point inside the drawing, under its roof, with its row below."""
+
+    def page(self, name: str = "prefill") -> str:
+        from benchwright.report.html.reporter import HtmlReporter
+
+        peaks = {"flops": Peak(value=600e12, benchmark="peak-bf16"), "bytes": Peak(value=4e12, benchmark="triad")}
+        told = (
+            Efficiency(work=Work("flops", "bf16", "device"), per_item=1.0, achieved=450e12, peak=peaks["flops"]),
+            Efficiency(work=Work("bytes", "", "device"), per_item=1.0, achieved=1e12, peak=peaks["bytes"]),
+        )
+        shown = report([measured(name, 100, 102)])
+        return HtmlReporter().render(
+            msgspec.structs.replace(shown, efficiency={name: told}, rooflines=tuple(rooflines({name: told})))
+        )
+
+    def test_it_says_which_roof_limits_and_how_near_it_is(self) -> None:
+        page = self.page()
+        assert "Roofline of this machine" in page
+        assert "<td>bf16: 600 TFLOP/s</td>" in page
+        assert "75 %" in page
+        assert "bf16: 600 TFLOP/s by peak-bf16; memory: 4 TB/s by triad" in page
+
+    def test_points_lie_inside_and_below_their_roof(self) -> None:
+        drawing = self.page().partition('aria-label="Roofline')[2].partition("</svg>")[0]
+        x, y = (float(drawing.partition(f'{name}="')[2].partition('"')[0]) for name in ("cx", "cy"))
+        assert 74 < x < 704
+        assert 14 < y < 300
+        roofs = [
+            float(part.partition('"')[0])
+            for part in drawing.split('class="median"')[1:]
+            for part in part.split('y2="')[1:2]
+        ]
+        assert all(y > roof for roof in roofs), "y grows downwards"
+
+    def test_names_are_escaped(self) -> None:
+        assert "<script>alert" not in self.page("<script>alert(1)</script>")
+
+    def test_without_work_told_there_is_none(self) -> None:
+        from benchwright.report.html.reporter import HtmlReporter
+
+        assert "roofline" not in HtmlReporter().render(report([measured("a", 1, 2)])).lower()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from benchwright.core.run import CheckStatus, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
@@ -13,6 +15,7 @@ from benchwright.report.html.benchmark import BenchmarkView, Pair, benchmark_vie
 from benchwright.report.html.machine import machine_line, machine_rows, revision_rows
 from benchwright.report.html.packing import PRECISION, sample_count
 from benchwright.report.html.pages import render
+from benchwright.report.html.roofline import html_roofline
 from benchwright.report.notes import callouts
 from benchwright.report.pictures import comparison_picture, run_picture
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
@@ -40,6 +43,7 @@ class HtmlReporter:
         view = _view(report)
         links = {
             "picture": view.picture and "Picture",
+            "roofline": view.rooflines and "Roofline",
             "score": view.score and "Score",
             report.added.title.lower(): report.added.sections and report.added.title,
             "summary": "Results",
@@ -68,6 +72,7 @@ class RunView(NamedTuple):
     tiles: list[tuple[str, str, str]]
     picture: Figure | None
     verdicts: list[Figure]  # between benchmarks of the run
+    rooflines: list[Markup]
     score: ReportSection | None
     callouts: list[Callout]
     checks: ReportTable
@@ -93,6 +98,7 @@ def _view(report: Report, at: str = "") -> RunView:
     logs, few = _logs(report), len(results) <= _MOST_OPEN
     checks = checks_table(dict(enumerate(results)), every=report.score is not None)
     wrong = sum(c.status in (CheckStatus.FAILED, CheckStatus.WARNED) for r in results for c in r.checks)
+    places = {r.benchmark.name: f"b{number}" for number, r in enumerate(results)}
     passed = f"All {len(checks.rows)} checks passed or do not apply"
     return RunView(
         at=at,
@@ -101,6 +107,7 @@ def _view(report: Report, at: str = "") -> RunView:
         tiles=_tiles(run),
         picture=run_picture(report),
         verdicts=[figure for each in report.comparisons if (figure := comparison_picture(each)) is not None],
+        rooflines=[html_roofline(each, places, at) for each in report.rooflines],
         score=score_section(report),
         callouts=callouts(report),
         checks=checks,

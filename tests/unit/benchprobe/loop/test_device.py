@@ -241,8 +241,9 @@ class TestVeryShortSteps:
             quiet += len(seen) == before
         assert quiet > 900
 
-    def test_what_a_step_gives_stays_with_that_step(self, short):
-        for i in short.iterate("train", range(self.STEPS), batch_size=4):
+    @pytest.mark.parametrize("source", [range, lambda n: list(range(n)), lambda n: (i for i in range(n))])
+    def test_what_a_step_gives_stays_with_that_step(self, short, source):
+        for i in short.iterate("train", source(self.STEPS), batch_size=4):
             short.queue.launch(10_000)
             if i % 7 == 3:
                 short.give(loss=float(i))
@@ -277,6 +278,16 @@ class TestVeryShortSteps:
             lengths = [len(e["step_ns"]) for e in events]
             assert firsts == [sum(lengths[:n]) for n in range(len(lengths))]
             assert [e["steps"] for e in setting.events("loop_end")] == [ends_at + (how == "break")]
+
+    def test_the_next_pass_uses_the_same_events(self, short):
+        made = []
+        short.queue.Event = lambda enable_timing: made.append(1) or QueueEvent(short.queue)
+        for _ in range(4):
+            for _ in short.iterate("train", range(700), batch_size=1):
+                short.queue.launch(10_000)
+        assert len(made) <= 520, "no more than a window has"
+        assert len(short.probe.spare_timers) == 1
+        assert sum(len(e["step_ns"]) for e in short.events("steps")) == 2_800
 
     def test_a_stop_rule_of_steps_is_kept_to_the_step(self, tmp_path):
         setting = Setting(tmp_path, stop={"steps": 2_333})
