@@ -84,6 +84,7 @@ class RunOptions(TypedDict, total=False):
     max_depth: int
     weights: bool
     cold: bool
+    overlap: bool
     profile: bool
     shapes: Mapping[str, str | Sequence[int]] | None
     trust: bool

@@ -18,6 +18,7 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.generation import tell_generations, timed_calls
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
+from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.reports import HIGHER, LOWER, BuildSteps, Reports
 from benchmodels.runtimes.base import OpTime, Options, Runtime, Session, TellsKernels, TimesItself, Unsupported
@@ -93,6 +94,8 @@ class ModelMeasurement:
         self._endless = endless
 
     def measure(self, subject: Subject) -> None:
+        turn = Turn()
+        turn.wait(self._reports)
         peak = PeakMemory()
         with self._reports.at("load"):
             began = perf_counter_ns()
@@ -114,6 +117,7 @@ class ModelMeasurement:
                     session.details.update(session.kernels(calls.fresh()))
         finally:
             session.close()
+        turn.pass_on()
         batch = self._tell_items(subject)
         work = subject.work(session.precision)
         told = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)

@@ -23,6 +23,7 @@ from typing import Any, Dict, FrozenSet, List, NoReturn, Optional
 import benchprobe
 from benchmodels.warm.pages import Pages, pages_now, take_over
 from benchmodels.warm.scripts import why_cold
+from benchmodels.zoo.opening import OFFLINE
 
 _CONTROL = 3
 _FDS = 3  # at most: the program's gate, its log, its data
@@ -179,6 +180,8 @@ def load(names: List[str]) -> Optional[str]:
     if added:
         os.environ[_WITHOUT_CUDA] = "1"
     try:
+        for variable, value in OFFLINE.items() if "benchmodels.zoo.opening" in names else ():
+            os.environ.setdefault(variable, value)  # libraries read them when they are imported
         for name in (*names, *_OURS):
             importlib.import_module(name)
     except Exception as error:  # told, and the program is started afresh

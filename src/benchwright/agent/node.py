@@ -41,9 +41,9 @@ def read_job(fields: dict[str, Any]) -> Job:
     At run time it is a plain namespace with the same attributes: importing msgspec would more than
     double the cost of starting the agent.
     """
-    barrier = fields["barrier"] and SimpleNamespace(**fields["barrier"])
+    parts = {name: fields[name] and SimpleNamespace(**fields[name]) for name in ("barrier", "turn")}
     tuples = {name: tuple(fields[name]) for name in ("argv", "devices", "warm")}
-    job: Any = SimpleNamespace(**{**fields, **tuples, "barrier": barrier})
+    job: Any = SimpleNamespace(**{**fields, **tuples, **parts})
     return job  # type: ignore[no-any-return]
 
 
@@ -218,7 +218,7 @@ class NodeAgent:
                 break
             self._signals.wait(0.01)
             self._reap()
-        leave_barrier(job.barrier)
+        leave_barrier(job)
         code = os.waitstatus_to_exitcode(status)
         how = f"was killed (signal {-code})" if code < 0 else f"failed (code {code}); this is a bug in benchwright"
         detail = f"the agent was killed: its supervisor of this job {how}"

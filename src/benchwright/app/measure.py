@@ -17,7 +17,7 @@ from benchwright.app.launches.enough import EnoughLaunches
 from benchwright.app.launches.examined import add_examined
 from benchwright.app.launches.growth import OpenScripts, scripts_left, with_more
 from benchwright.app.launches.hooks import HookRunner
-from benchwright.app.launches.job_files import empty_folder, remove_folder, write_file
+from benchwright.app.launches.job_files import empty_folder, remove_folder, still_to_launch, write_file
 from benchwright.app.launches.leftovers import clear_leftovers
 from benchwright.app.launches.readiness import not_ready, refuse_if_none_is_ready
 from benchwright.artifacts.probe_folder import ProbeWatch
@@ -321,6 +321,7 @@ class _Measurement:
 
     def _launch(self, number: int, total: int, group: Sequence[Sequence[Job]]) -> dict[str, Outcome]:
         """Runs the jobs of launches that are started together; returns what the executor has to say about each."""
+        group = still_to_launch(group)
         jobs = [job for launch in group for job in launch]
         for job in jobs:
             self.folder.set_aside(job.id)
@@ -334,9 +335,8 @@ class _Measurement:
         add_examined(jobs, outcomes, self.benchmarks)
         if self.probe.was_changed():
             names = ", ".join(job.id for job in jobs)
-            self._tell(
-                f"benchprobe's own files were changed while {names} ran; they were restored before the next launch"
-            )
+            text = f"benchprobe's own files were changed while {names} ran"
+            self._tell(f"{text}; they were restored before the next launch")
         return {outcome.job: outcome for outcome in outcomes}
 
     def _run(self) -> Run:

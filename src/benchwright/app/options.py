@@ -203,6 +203,8 @@ def _of_models() -> Iterable[Option]:
         help="Also time each operator, in a separate launch.")
     yield _option(OF_MODELS, "--cold", "flag", applies=_MODELS,
         help="Start each process afresh. By default, models of a run are measured in processes forked from one that has imported torch.")
+    yield _option(OF_MODELS, "--overlap", "flag", applies=_MODELS,
+        help="Build the next models of a zoo while one is measured on a GPU, on the other half of at least 8 cores.")
     yield _option(OF_MODELS, "--shape", "pairs", "INPUT=1x3x224x224", name="shapes", applies=(MODEL_FILE,),
         help="Shape of a model file's input. Repeatable.")
     yield _option(OF_MODELS, "--trust", "flag", applies=(MODEL_FILE,),

@@ -107,6 +107,7 @@ def request_of(
         turn_s=parse.turn_of(values["turns"]),
         discard_logs=values["discard_logs"],
         cold=values["cold"],
+        overlap=values["overlap"],
         max_memory_bytes=parse.max_memory_of(values["max_memory"]),
         sample_interval_s=parse.sample_interval_of(values["sample_interval"]),
         seed=values["seed"],

@@ -131,6 +131,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         echo=request.echo,
         discard_logs=request.discard_logs,
         cold=request.cold,
+        overlap=request.overlap,
         max_memory_bytes=request.max_memory_bytes,
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,

@@ -23,6 +23,17 @@ class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
     turn_s: float | None = None
 
 
+class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs that start up while another is measured: each waits for its turn before it touches its device.
+
+    It may go on once `go-1` to `go-<place>` are in the folder. The one before each creates it when it is done with the
+    device, or its supervisor when it has ended.
+    """
+
+    folder: str
+    place: int = 0
+
+
 class StepsApart(msgspec.Struct, frozen=True, kw_only=True):
     """How a job with steps runs on a board: what is measured there, the steps before and after it on this machine."""
 
@@ -57,6 +68,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     probe: dict[str, Any] = {}  # benchprobe's configuration, without the stream
     probe_path: str | None = None  # the folder that holds benchprobe and nothing else
     barrier: JobBarrier | None = None
+    turn: JobTurn | None = None
     sample_interval_s: float = 0.5
     echo: bool = False  # forward the program's output to the listener
     discard_log: bool = False  # remove the log after success

@@ -19,6 +19,7 @@ from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.agent_process import AgentProcess, listen
 from benchwright.executors.base import Listener
 from benchwright.executors.returned_files import ReturnedFiles
+from benchwright.plan.starts import MOST_AHEAD
 
 PATIENCE_S = 30.0  # for an agent to end its jobs, beyond their grace
 
@@ -66,11 +67,14 @@ class AgentExecutor(ABC):
             return [Outcome(job=job.id, stopped=True) for job in jobs]
         launch = OpenJobs(jobs, listener, {job.id: self._node_of(job) for job in jobs})
         self._bring_up(launch)
-        for job in jobs:
-            if job.id in launch.open:
-                self._agents[launch.nodes[job.id]].order(self._order(job, launch))
+        self._order_due(launch)
         self._follow(launch)
         return [launch.outcomes[job.id] for job in jobs]
+
+    def _order_due(self, launch: OpenJobs) -> None:
+        """All jobs at once; of those that wait for their turn, only a few at a time."""
+        for job in launch.due():
+            self._agents[launch.nodes[job.id]].order(self._order(job, launch))
 
     def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
         if not LINUX:
@@ -108,8 +112,11 @@ class AgentExecutor(ABC):
             agents = {node: self._agents[node] for node in launch.open_nodes()}
             for message in listen(agents.values(), self._wake_read, 0.2 if give_up_at else None):
                 launch.take(message)
+            if not self._stops:
+                self._order_due(launch)
             if self._stops > stops_sent:
                 self._drain_wakes()
+                launch.stop_waiting()
                 stops_sent += 1
                 for agent in agents.values():
                     agent.order({"do": "stop_all"})
@@ -145,10 +152,25 @@ class OpenJobs:
         self.returned: dict[str, ReturnedFiles] = {}  # of jobs whose files are sent back
         self._held: dict[str, Outcome] = {}  # until their files are complete
         self.open = {job.id for job in jobs}
+        self._waiting = list(jobs)  # not ordered yet
         self.outcomes: dict[str, Outcome] = {}
         self.grace_s = max(job.grace_s for job in jobs)
         self.folders = sorted({os.path.dirname(job.stream) for job in jobs})
         self.probes = sorted({job.probe_path for job in jobs if job.probe_path is not None})
+
+    def due(self) -> list[Job]:
+        """Those to order now, once each."""
+        self._waiting = [job for job in self._waiting if job.id in self.open]
+        room = MOST_AHEAD - (len(self.open) - len(self._waiting))
+        due = [job for place, job in enumerate(self._waiting) if job.turn is None or place < room]
+        self._waiting = [job for job in self._waiting if job not in due]
+        return due
+
+    def stop_waiting(self) -> None:
+        """Those that were not ordered yet are not run any more."""
+        for job in self._waiting:
+            self.finish(Outcome(job=job.id, stopped=True))
+        self._waiting = []
 
     def open_nodes(self) -> list[str]:
         """Nodes with a job that has no outcome yet."""

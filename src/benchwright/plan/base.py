@@ -44,6 +44,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     cooldown_s: float = 0.0  # between the end of the launch before and its start
     wait_s: float = 0.0  # before its start
     apart: StepsApart | None = None  # on a board: its steps here, its program there
+    ahead: bool = False  # it can start up while another one is measured, and then wait for its turn
     warm: tuple[str, ...] = ()  # modules that may be imported before the process is forked
     printed: str | None = None  # lines of the log that contain this are events, too; empty: all lines
 

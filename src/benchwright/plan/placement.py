@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.job import Job, JobBarrier
+from benchwright.core.job import Job, JobBarrier, JobTurn
 from benchwright.core.machine import Machine
 from benchwright.core.run import Plan
 from benchwright.core.settings import MOST_LAUNCHES, RunSettings
@@ -18,7 +18,7 @@ from benchwright.plan.base import Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
 from benchwright.plan.order import balanced_blocks, random_blocks
 from benchwright.plan.process_slots import ProcessSlot
-from benchwright.plan.starts import with_shared_starts
+from benchwright.plan.starts import MOST_AHEAD, may_start_ahead, with_shared_starts, with_turns_ahead
 from benchwright.plan.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
 
@@ -74,7 +74,7 @@ def make_plan(
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(runnable, settings))
     ]
-    launches = with_shared_starts(launches, settings)
+    launches = with_shared_starts(with_turns_ahead(launches, usable_cores), settings)
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
     return Plan(
         benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=settings.up_to, notes=notes
@@ -197,6 +197,8 @@ class _JobMaker:
         command = self._planners.of(benchmark).command(benchmark, slot, name, launch.repeat)
         barrier = self._barrier(benchmark, launch, slot, node)
         folder, settings = self._context.folder, self._context.settings
+        ahead = command.ahead and barrier is None and may_start_ahead(benchmark, settings)
+        turn = JobTurn(folder=f"{folder}/.barrier/ahead") if ahead else None
         return Job(
             id=name,
             benchmark=benchmark.name,
@@ -211,13 +213,14 @@ class _JobMaker:
             cores=command.cores if benchmark.placement.cores is None else benchmark.placement.cores,
             node=slot.node,
             machines=slot.machines,
-            timeout_s=_timeout_s(benchmark, barrier),
+            timeout_s=_timeout_s(benchmark, barrier, turn),
             grace_s=settings.grace_s,
             max_memory_bytes=settings.max_memory_bytes,
             metrics=benchmark.metrics,
             probe=probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop) | command.probe,
             probe_path=self._context.probe_path,
             barrier=barrier,
+            turn=turn,
             sample_interval_s=settings.sample_interval_s,
             echo=settings.echo or command.echo,
             discard_log=settings.discard_logs,
@@ -249,8 +252,10 @@ class _JobMaker:
         return JobBarrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)
 
 
-def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None) -> float | None:
+def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None, turn: JobTurn | None) -> float | None:
     """Other benchmarks' turns do not count against its timeout."""
+    if turn is not None and benchmark.timeout_s is not None:
+        return benchmark.timeout_s * MOST_AHEAD
     shared = barrier is not None and barrier.turn_s is not None
     if barrier is None or benchmark.timeout_s is None or not shared:
         return benchmark.timeout_s

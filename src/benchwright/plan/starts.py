@@ -1,4 +1,4 @@
-"""Which processes are started warm: forked from one that has imported what they need."""
+"""Which processes are started warm, forked from one that has imported what they need; and which before their turn."""
 
 from __future__ import annotations
 
@@ -7,12 +7,42 @@ from collections.abc import Hashable, Sequence
 
 import msgspec
 
-from benchwright.core.job import Job
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job, JobTurn
 from benchwright.core.settings import RunSettings
 
 # Forks of one process have the same layout in memory, which is one of the things that differ between launches. So launches
 # of a benchmark come from this many processes in turn.
 _LAYOUTS = 4
+
+
+MOST_AHEAD = 3  # processes at a time: one is measured, the one before is checked, the next one starts up
+_TOGETHER = 8  # launches that are handed to the executor at once
+_LEAST_CORES = 8
+
+
+def may_start_ahead(benchmark: Benchmark, settings: RunSettings) -> bool:
+    """Whether its launches may start up while others are measured, as far as it and the settings are concerned."""
+    hooks, placed = benchmark.hooks, benchmark.placement.cores is not None
+    hooked = any(hook is not None for hook in (hooks.setup, hooks.prepare, hooks.cleanup))
+    alone = settings.up_to or settings.turn_s is not None or settings.on is not None
+    return settings.overlap and not (hooked or placed or alone)
+
+
+def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence[int]) -> list[tuple[Job, ...]]:
+    """Numbers the launches of each group that is started together, and gives each the half of the cores that the one before
+    does not have. If a launch cannot wait for its turn, or cores are few, none starts early."""
+    fit = all(len(jobs) == 1 and jobs[0].turn and not (jobs[0].cooldown_s or jobs[0].wait_s) for jobs in launches)
+    if not fit or len(usable_cores) < _LEAST_CORES:
+        return [tuple(msgspec.structs.replace(job, turn=None) for job in jobs) for jobs in launches]
+    middle = len(usable_cores) // 2
+    halves = (tuple(usable_cores[:middle]), tuple(usable_cores[middle:]))
+    made: list[tuple[Job, ...]] = []
+    for number, (job,) in enumerate(launches):
+        group, place = divmod(number, _TOGETHER)
+        turn = JobTurn(folder=f"{job.turn.folder if job.turn else ''}-{group}", place=place)
+        made.append((msgspec.structs.replace(job, turn=turn, cores=halves[number % 2]),))
+    return made
 
 
 def with_shared_starts(launches: Sequence[tuple[Job, ...]], settings: RunSettings) -> list[tuple[Job, ...]]:

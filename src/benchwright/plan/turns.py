@@ -18,7 +18,7 @@ WHERE = "--turns"
 
 
 def started_together(launches: Sequence[tuple[Job, ...]]) -> list[list[tuple[Job, ...]]]:
-    """The launches in order; those that take turns with each other form one group."""
+    """The launches in order; those that take turns with each other, or wait for each other, form one group."""
     groups: list[list[tuple[Job, ...]]] = []
     for folder, group in groupby(launches, _place_of_turns):
         if folder is None:
@@ -29,7 +29,9 @@ def started_together(launches: Sequence[tuple[Job, ...]]) -> list[list[tuple[Job
 
 
 def _place_of_turns(launch: tuple[Job, ...]) -> str | None:
-    barrier = launch[0].barrier
+    barrier, turn = launch[0].barrier, launch[0].turn
+    if turn is not None:
+        return turn.folder
     return barrier.folder if barrier is not None and barrier.turn_s is not None else None
 
 

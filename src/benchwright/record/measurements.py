@@ -116,7 +116,8 @@ def _process_measurements(fold: Fold) -> list[Measurement]:
     # Of a warm start its imports are not in it, so it is not comparable with others.
     labels = {"start": "warm"} if fold.start.get("warm") else {}
     times = {
-        "process.duration": end.get("duration_s") or None,
+        # Of one that was started ahead, part of it was waiting for its turn.
+        "process.duration": None if fold.start.get("ahead") else end.get("duration_s") or None,
         CPU_TIME: end.get("cpu_s"),
         GPU_TIME: fold.samples.gpu_s() or None,
     }

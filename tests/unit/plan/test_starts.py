@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import job as job_in
+from msgspec.structs import replace
 
+from benchwright.app.launches.job_files import still_to_launch
 from benchwright.core.decision import Decision
-from benchwright.core.job import Job, JobBarrier
+from benchwright.core.job import Job, JobBarrier, JobTurn
 from benchwright.core.settings import RunSettings
-from benchwright.plan.starts import with_shared_starts
+from benchwright.plan.starts import with_shared_starts, with_turns_ahead
+from benchwright.plan.turns import started_together
 
 
 def job(id: str, **fields: Any) -> Job:
@@ -50,3 +54,30 @@ def test_processes_that_run_together_are_cold():
     assert warm(job("a", barrier=barrier), job("b", barrier=barrier)) == []
     together = with_shared_starts([(job("a"), job("b")), (job("c"), job("d"))], RunSettings())
     assert [each.warm for launch in together for each in launch] == [(), (), (), ()]
+
+
+def ahead(count: int, cores: int, **fields: Any) -> list[Job]:
+    turn = JobTurn(folder="/f/.barrier/ahead")
+    launches = [(job(f"m{n}", **({"turn": turn} | fields)),) for n in range(count)]
+    return [each for (each,) in with_turns_ahead(launches, range(cores))]
+
+
+def test_launches_that_start_early_have_the_other_half_of_the_cores():
+    found = ahead(10, 8)
+    assert [each.cores for each in found[:3]] == [(0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 2, 3)]
+    assert [each.turn and each.turn.place for each in found] == [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
+    groups = started_together([(each,) for each in found])
+    assert [len(group) for group in groups] == [8, 2]
+
+
+@pytest.mark.parametrize(("cores", "fields"), [(7, {}), (8, {"cooldown_s": 1.0}), (8, {"turn": None})])
+def test_with_few_cores_or_a_launch_that_must_be_alone_none_starts_early(cores, fields):
+    assert all(each.turn is None and each.cores is None for each in ahead(3, cores, **fields))
+
+
+def test_only_what_was_not_measured_yet_is_launched_again(tmp_path):
+    found = ahead(4, 8, turn=JobTurn(folder=str(tmp_path / "ahead")))
+    group = [(replace(each, stream=str(tmp_path / f"{each.id}.data")),) for each in found]
+    Path(group[1][0].stream).write_text('{"event":"end","t":1,"exit_code":0}\n')
+    left = still_to_launch(group)
+    assert [(each.id, each.turn and each.turn.place) for (each,) in left] == [("m0", 0), ("m2", 1), ("m3", 2)]

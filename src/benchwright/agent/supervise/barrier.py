@@ -6,17 +6,21 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from benchwright.core.job import JobBarrier
+    from benchwright.core.job import Job, JobBarrier
 
 
-def leave_barrier(barrier: JobBarrier | None) -> None:
-    """Create `gone-<rank>`, so that the others do not wait for it."""
-    _create(barrier, "gone")
+def leave_barrier(job: Job) -> None:
+    """Create `gone-<rank>`, so that the others do not wait for it, and pass its turn on."""
+    if job.barrier is not None:
+        _create(job.barrier.folder, f"gone-{job.barrier.rank}")
+    if job.turn is not None:
+        _create(job.turn.folder, f"go-{job.turn.place + 1}")
 
 
 def say_done(barrier: JobBarrier | None) -> None:
     """Create `done-<rank>`: the program was measured enough, and runs on for the others."""
-    _create(barrier, "done")
+    if barrier is not None:
+        _create(barrier.folder, f"done-{barrier.rank}")
 
 
 def all_done(barrier: JobBarrier | None) -> bool:
@@ -31,11 +35,9 @@ def all_done(barrier: JobBarrier | None) -> bool:
     return len(ranks) >= barrier.size
 
 
-def _create(barrier: JobBarrier | None, what: str) -> None:
-    if barrier is None:
-        return
+def _create(folder: str, name: str) -> None:
     try:
-        os.makedirs(barrier.folder, exist_ok=True)
-        os.close(os.open(os.path.join(barrier.folder, f"{what}-{barrier.rank}"), os.O_WRONLY | os.O_CREAT, 0o644))
+        os.makedirs(folder, exist_ok=True)
+        os.close(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT, 0o644))
     except OSError:
         pass  # the folder is gone, and with it all who waited there

@@ -130,7 +130,7 @@ class Supervisor:
             self._detail = str(error)
         if started is None:
             self._append("message", severity="error", source="agent", text=self._detail)
-            leave_barrier(job.barrier)
+            leave_barrier(job)
             return False
         self._pauses.begin()
         began_wall = self._program.began_wall
@@ -149,7 +149,7 @@ class Supervisor:
             env=shown,
             devices=job.devices,
             cores=job.cores,
-            **({"warm": True} if started.warm else {}),
+            **{name: True for name, so in (("warm", started.warm), ("ahead", job.turn is not None)) if so},
         )
         if started.remark is not None:
             self._append("message", severity="info", source="agent", text=f"started afresh: {started.remark}")
@@ -189,7 +189,7 @@ class Supervisor:
                 self._program.reap(status)
                 self._pauses.look(0.0)
                 self._stream.append("exit", t=self._program.ended_ns)
-                leave_barrier(self.job.barrier)
+                leave_barrier(self.job)
         if self._program.is_over:
             self._takedown = self._takedown or self._new_takedown(_LINGER_S)
             if self._start_program.others and not descendants(os.getpid(), self._start_program.others):

@@ -134,7 +134,7 @@ def _ending(outcome: Outcome, command: Command) -> str:
 
 def _record(failure: _Failure, job: Job) -> None:
     """Ends the stream of a job that was never started, so that the run can be read."""
-    leave_barrier(job.barrier)
+    leave_barrier(job)
     stream = StreamWriter(job.stream)
     now = {"t": time.perf_counter_ns(), "wall": time.time()}
     stream.append("stream", version=VERSION, job=job.id, **now)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.files.whole_file import write_whole
+from benchwright.core.job import Job
+from benchwright.record import is_complete
 
 
 def write_file(path: Path, text: str) -> None:
@@ -15,6 +20,15 @@ def write_file(path: Path, text: str) -> None:
         write_whole(path, text.encode(), sync=False)
     except OSError as error:
         raise CannotMeasure(f"{path}: {error.strerror or error}; it must be written before a launch") from error
+
+
+def still_to_launch(group: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
+    """Of launches that wait for each other, those that were not made yet, numbered anew; of any other group, all."""
+    if group[0][0].turn is None:
+        return list(group)
+    missing = [launch[0] for launch in group if not is_complete(launch[0].stream)]
+    empty_folder(Path(group[0][0].turn.folder))
+    return [(replace(job, turn=replace(job.turn, place=place)),) for place, job in enumerate(missing) if job.turn]
 
 
 def empty_folder(folder: Path) -> None:

@@ -100,6 +100,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     turn_s: float | None = None
     discard_logs: bool = False
     cold: bool = False
+    overlap: bool = False
     max_memory_bytes: int | None = None
     sample_interval_s: float = 0.5
     seed: int = 0

@@ -22,6 +22,13 @@ _SAME = (
 # Others load a build instead of torch, and their memory is to be their own.
 _MODULE_RUNTIMES = ("torch-eager", "torch-compile")
 _TORCH = ("torch",)
+_OF_ZOOS = {
+    "transformers": ("transformers.modeling_utils", "transformers.models.auto.modeling_auto"),
+    "timm": ("timm",),
+    "torchvision": ("torchvision",),
+    "diffusers": ("diffusers.models.modeling_utils",),
+    "pyg": ("torch_geometric",),
+}
 WAIT_POLICY = "PASSIVE"  # spinning threads take cores from working ones
 
 
@@ -62,8 +69,18 @@ class ModelPlanner(PlainPlanner):
         if work.builds:
             env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # its cache is kept with the other builds
         probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
-        warm = _TORCH if work.runtime in _MODULE_RUNTIMES else ()
-        return JobCommand((work.python, *_MODULE, *words), work.cwd, env | benchmark.env, probe=probe, warm=warm)
+        warm = _imports_of(work) if work.runtime in _MODULE_RUNTIMES else ()
+        # A script may use the GPU whenever it likes; a zoo's models are built on the processor.
+        ahead = bool(warm) and work.zoo is not None and work.device.startswith("cuda")
+        argv = (work.python, *_MODULE, *words)
+        return JobCommand(argv, work.cwd, env | benchmark.env, probe=probe, warm=warm, ahead=ahead)
+
+
+def _imports_of(model: Model) -> tuple[str, ...]:
+    """What can be imported before its process is forked."""
+    if model.zoo is None:
+        return _TORCH
+    return (*_TORCH, *_OF_ZOOS.get(model.zoo.partition(":")[0], ()), "benchmodels.zoo.opening")
 
 
 def thread_settings(threads: int) -> dict[str, str]:

@@ -63,6 +63,7 @@ def settings_rows(settings: RunSettings) -> list[tuple[str, str]]:
         "Sampled every": _time(settings.sample_interval_s),
         "Time to exit": _time(settings.grace_s),
         "Memory": "" if settings.max_memory_bytes is None else f"at most {format_bytes(settings.max_memory_bytes)}",
+        "Overlap": "the next models start up while one is measured" if settings.overlap else "",
         "Processes": "each started afresh" if settings.cold else "",
         "Seed": str(settings.seed),
         "Workers": "" if settings.workers is None else str(settings.workers),
