@@ -1,0 +1,150 @@
+"""A model of transformers at a scale: the smallest sizes at which it can be built and called."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from importlib import import_module
+from typing import Any, Dict, Iterator, List, Tuple
+
+from benchmodels.zoo.base import (
+    FAULT,
+    FULL,
+    NEEDS_PACKAGE,
+    NOT_POSSIBLE,
+    SMALL,
+    TINY,
+    NotInZoo,
+    ZooModel,
+    ZooRequest,
+    seeded,
+)
+from benchmodels.zoo.transformers import sizes
+from benchmodels.zoo.transformers.catalogue import Architecture
+from benchmodels.zoo.transformers.configs import complete, smaller, widest
+from benchmodels.zoo.transformers.inputs import Inputs
+from benchmodels.zoo.transformers.multimodal import with_placeholders
+from benchmodels.zoo.transformers.sizes import Target
+from benchmodels.zoo.transformers.tables import NEEDED
+
+NOT_OF_SIZE = (TypeError, AttributeError, NotImplementedError, NameError)  # other sizes would not help
+WIDEST = {TINY: 1280, SMALL: 4096}  # wider ones are not tried again
+WIDE = 2048  # models from this width on are divided by twice as much
+EXPERTS = "batched_mm"  # a product that exporters know; the usual one takes only some sizes
+
+
+def targets(config: Any, scale: str) -> List[Target]:
+    """The sizes to try, in this order, until the model can be built and called."""
+    if scale == SMALL:
+        return [sizes.SMALL._replace(divisor=divisor) for divisor in (4, 2, 1)]
+    divisor = 16 if widest(config) >= WIDE else 8
+    tries = ((divisor, 4), (divisor // 2, 4), (divisor, 8), (divisor // 2, None), (divisor // 4, 8), (1, None))
+    return [sizes.TINY._replace(divisor=each, grid=grid) for each, grid in tries]
+
+
+def build(architecture: Architecture, head: str, request: ZooRequest) -> ZooModel:
+    """The model and its call; NotInZoo with the reason if there is none."""
+    kind, config = _classes(architecture, head)
+    if request.scale == FULL:
+        return _attempt(kind, config, request, False, False)
+    try:
+        return _first_that_works(kind, config, request)
+    except NotInZoo:
+        raise
+    except Exception as error:
+        raise NotInZoo(_text(error), FAULT, kind="error") from error
+
+
+def _first_that_works(kind: Any, config: Any, request: ZooRequest) -> ZooModel:
+    """With the first sizes at which it can be built and called, else with text alone; else the first error with all inputs."""
+    failed: List[Exception] = []
+    for is_text in (False, True):
+        for place, target in enumerate(targets(config, request.scale)):
+            try:
+                made = smaller(config, target)
+                if place and widest(made) > WIDEST[request.scale]:
+                    continue
+                return _attempt(kind, made, request, True, is_text)
+            except NotInZoo:
+                raise
+            except Exception as error:  # then with other sizes
+                failed.append(error)
+                if isinstance(error, NOT_OF_SIZE):
+                    break
+        if not _takes_text_and_more(kind):
+            break
+    raise failed[0]
+
+
+def _takes_text_and_more(kind: Any) -> bool:
+    kinds = getattr(kind, "input_modalities", "text")
+    return not isinstance(kinds, str) and "text" in kinds and len(kinds) > 1
+
+
+def _classes(architecture: Architecture, head: str) -> Tuple[Any, Any]:
+    """The class of the model, and the configuration that its class has by default."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    library: Any = import_module("transformers")
+    library.logging.set_verbosity_error()
+    library.logging.disable_progress_bar()
+    name = architecture.classes[head]
+    try:
+        kind = getattr(library, name)
+        config = getattr(library, architecture.config)(**NEEDED.get(architecture.model_type, {}))
+    except ImportError as error:
+        raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
+    except Exception as error:  # a configuration without defaults of its own
+        raise NotInZoo(f"{architecture.config} cannot be made without values: {_text(error)}", NOT_POSSIBLE) from error
+    if type(kind).__name__ == "DummyObject":
+        needed = ", ".join(getattr(kind, "_backends", ()))
+        raise NotInZoo(f"{name} needs {needed}", NEEDS_PACKAGE)
+    return kind, complete(config)
+
+
+def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_text: bool) -> ZooModel:
+    """`is_tried`: whether it is called once. `is_text`: with text alone."""
+    torch = seeded(request.seed)
+    with _quiet(), torch.no_grad():
+        try:
+            if is_tried:
+                config._experts_implementation = EXPERTS
+            model = kind(config).eval().float()
+        except ImportError as error:
+            raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
+        torch.manual_seed(request.seed)
+        inputs = Inputs(torch, model, request)
+        call = (
+            _call(inputs, inputs.without_media())
+            if is_text
+            else with_placeholders(inputs, _call(inputs, inputs.names()))
+        )
+        if is_tried:
+            model(**call)
+    notes = ("called with text alone",) if is_text else ()
+    return ZooModel(model, (), call, inputs.sizes.batch, "the batch size", notes)
+
+
+def _call(inputs: Inputs, names: List[str]) -> Dict[str, Any]:
+    call: Dict[str, Any] = {}
+    for name in names:
+        made = inputs.made(name)
+        if made is not None:
+            call[name] = made
+    if "use_cache" in inputs.arguments:
+        call["use_cache"] = False
+    return call
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the library's warnings about weights and versions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _text(error: BaseException) -> str:
+    """The first line that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines)[:300]}" if lines else type(error).__name__

@@ -1,0 +1,114 @@
+"""What no rule finds, by model type: values that a configuration lacks, sizes at scale tiny, inputs of unusual shapes."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+# Values without which the class of a configuration makes no model, as in published checkpoints.
+NEEDED: Dict[str, Dict[str, Any]] = {
+    "autoformer": {"prediction_length": 24},
+    "informer": {"prediction_length": 24},
+    "time_series_transformer": {"prediction_length": 24},
+    "aya_vision": {
+        "vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "num_attention_heads": 16}
+    },
+    "chameleon": {"vocabulary_map": {"<image>": 8}},
+    "emu3": {"vocabulary_map": {"<image>": 8}},
+    "cohere_compass_text": {
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [24, 20, 20]},
+        }
+    },
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8.0}},
+    "deepseek_v2": {"num_experts_per_tok": 6},
+    "diffusion_gemma_text": {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 256},
+    "dots1": {"n_routed_experts": 128, "num_experts_per_tok": 6, "n_shared_experts": 2},
+    "esm": {"vocab_size": 33, "pad_token_id": 1},
+    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
+    "glm4v_moe_text": {"head_dim": 128},
+    "blip-2": {"image_token_index": 50264},
+    "instructblip": {"image_token_index": 31999},
+    "instructblipvideo": {"video_token_index": 31999},
+    "lfm2_moe": {"num_hidden_layers": 24, "layer_types": ["conv", "conv", "full_attention"] * 8},
+}
+EVERY = ("*",)
+# Fields that keep their size.
+KEPT: Dict[str, Tuple[str, ...]] = {
+    "efficientnet": ("out_channels", "hidden_dim"),
+    "align_vision_model": ("out_channels", "hidden_dim"),
+    "chameleon_vqgan": ("base_channels", "latent_channels"),
+    "emu3_vqgan": ("base_channels", "latent_channels"),
+    "glm_image_vqmodel": ("base_channels", "latent_channels"),
+    "janus_vqgan": ("base_channels", "latent_channels"),
+    "pp_lcnet": EVERY,
+    "pp_lcnet_v3": EVERY,
+    "pp_lcnet_v4": EVERY,
+    "pp_ocrv5_mobile_det": EVERY,
+    "pp_ocrv5_mobile_rec": EVERY,
+}
+TINY_FIELDS: Dict[str, Dict[str, Any]] = {
+    "aria": {"projector_patch_to_query_dict": {16: 4}},
+    "blt": {"encoder_hash_byte_group_vocab": 500},
+    "cvt": {"depth": [1, 2, 3]},
+    "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 16, "mamba_d_head": 8},
+    "gemma3": {"mm_tokens_per_image": 4},
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "llava_next": {"image_grid_pinpoints": [[56, 112]]},
+    "llava_next_video": {"image_grid_pinpoints": [[56, 112]]},
+    "llava_onevision": {"image_grid_pinpoints": [[56, 112]]},
+    "ovis2": {"hidden_size": 256},
+    "perceiver": {"num_latents": 16},
+}
+# Configuration of an encoder → its fields that hold the width of the text model, if not the usual ones.
+OUTPUT_WIDTHS: Dict[str, Tuple[str, ...]] = {"qwen2_vl_vision": ("hidden_size",)}
+# Inputs of unusual shapes: kind of number, then sizes: B(atch), L(ength), a number, or a field of the configuration.
+# "ids FIELD": ids below that field.
+Shape = Tuple[Any, ...]
+SERIES = {
+    "past_values": ("float", "B", "past_length"),
+    "past_time_features": ("float", "B", "past_length", "num_time_features"),
+    "past_observed_mask": ("ones", "B", "past_length"),
+    "future_values": ("float", "B", "prediction_length"),
+    "future_time_features": ("float", "B", "prediction_length", "num_time_features"),
+}
+ONE_IMAGE = {"pixel_values": ("float", "B", 1, 3, "H", "W")}
+TWO_IMAGES = {"pixel_values": ("float", "B", 2, 3, "H", "W")}
+TILES = {"pixel_values": ("float", "B", 3, 3, "H", "W"), "image_sizes": ("sizes", "B")}
+INPUTS: Dict[str, Dict[str, Shape]] = {
+    "decision_transformer": {
+        "states": ("float", "B", "L", "state_dim"),
+        "actions": ("float", "B", "L", "act_dim"),
+        "rewards": ("float", "B", "L", 1),
+        "returns_to_go": ("float", "B", "L", 1),
+        "timesteps": ("ids max_ep_len", "B", "L"),
+    },
+    "dia": {"decoder_input_ids": ("ids decoder_config.vocab_size", "B", "L", "decoder_config.num_channels")},
+    "audio-spectrogram-transformer": {"input_values": ("float", "B", "max_length", "num_mel_bins")},
+    "autoformer": SERIES,
+    "informer": SERIES,
+    "time_series_transformer": SERIES,
+    "patchtsmixer": {"past_values": ("float", "B", "context_length", "num_input_channels")},
+    "patchtst": {"past_values": ("float", "B", "context_length", "num_input_channels")},
+    "idefics2": ONE_IMAGE,
+    "idefics3": ONE_IMAGE,
+    "smolvlm": ONE_IMAGE,
+    "modernvbert": ONE_IMAGE,
+    "efficientloftr": TWO_IMAGES,
+    "lightglue": TWO_IMAGES,
+    "superglue": TWO_IMAGES,
+    "llava_next": TILES,
+    "llava_next_video": TILES,
+    "llava_onevision": TILES,
+    "instructblip": {"qformer_input_ids": ("ids qformer_config.vocab_size", "B", "L")},
+    "instructblipvideo": {"qformer_input_ids": ("ids qformer_config.vocab_size", "B", "L")},
+    "kimi_k25_vision": {"pixel_values": ("float", 16, 3, 14, 14)},
+    "lxmert": {
+        "visual_feats": ("float", "B", 4, "visual_feat_dim"),
+        "visual_pos": ("float", "B", 4, "visual_pos_dim"),
+    },
+    "oneformer": {"task_inputs": ("float", "B", "task_seq_len")},
+    "blip_2_qformer": {
+        "query_embeds": ("float", "B", 4, "hidden_size"),
+        "encoder_hidden_states": ("float", "B", "L", "encoder_hidden_size"),
+    },
+}
