@@ -98,7 +98,7 @@ def _installed() -> str:
     spec = find_spec("transformers")
     if spec is None or not spec.submodule_search_locations:
         return ""
-    return str(list(spec.submodule_search_locations)[0])
+    return str(next(iter(spec.submodule_search_locations)))
 
 
 def _types(configs: Mapping[str, str], models: Mapping[str, Mapping[str, str]]) -> List[str]:
