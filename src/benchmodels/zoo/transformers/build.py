@@ -18,7 +18,6 @@ from benchmodels.zoo.base import (
     NotInZoo,
     ZooModel,
     ZooRequest,
-    seeded,
 )
 from benchmodels.zoo.transformers import sizes
 from benchmodels.zoo.transformers.catalogue import Architecture
@@ -104,7 +103,8 @@ def _classes(architecture: Architecture, head: str) -> Tuple[Any, Any]:
 
 def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_text: bool) -> ZooModel:
     """`is_tried`: whether it is called once. `is_text`: with text alone."""
-    torch = seeded(request.seed)
+    torch: Any = import_module("torch")
+    torch.manual_seed(request.seed)
     with _quiet(), torch.no_grad():
         try:
             if is_tried:
