@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import warnings
 from importlib import import_module
 from typing import Any, Dict, Iterator, List, Tuple
@@ -12,6 +13,7 @@ from benchmodels.zoo.base import (
     FAULT,
     FULL,
     NEEDS_PACKAGE,
+    NO_FORWARD,
     NOT_POSSIBLE,
     SMALL,
     TINY,
@@ -22,18 +24,19 @@ from benchmodels.zoo.base import (
 from benchmodels.zoo.transformers import sizes
 from benchmodels.zoo.transformers.catalogue import Architecture
 from benchmodels.zoo.transformers.configs import complete, smaller, widest
-from benchmodels.zoo.transformers.inputs import Inputs
+from benchmodels.zoo.transformers.inputs import ModelArguments, arguments
 from benchmodels.zoo.transformers.multimodal import with_placeholders
-from benchmodels.zoo.transformers.sizes import Target
+from benchmodels.zoo.transformers.sizes import SizeTarget
 from benchmodels.zoo.transformers.tables import NEEDED
 
 NOT_OF_SIZE = (TypeError, AttributeError, NotImplementedError, NameError)  # other sizes would not help
 WIDEST = {TINY: 1280, SMALL: 4096}  # wider ones are not tried again
 WIDE = 2048  # models from this width on are divided by twice as much
+NO_CALL = "no sizes and inputs found with which it can be called"
 EXPERTS = "batched_mm"  # a product that exporters know; the usual one takes only some sizes
 
 
-def targets(config: Any, scale: str) -> List[Target]:
+def targets(config: Any, scale: str) -> List[SizeTarget]:
     """The sizes to try, in this order, until the model can be built and called."""
     if scale == SMALL:
         return [sizes.SMALL._replace(divisor=divisor) for divisor in (4, 2, 1)]
@@ -46,13 +49,42 @@ def build(architecture: Architecture, head: str, request: ZooRequest) -> ZooMode
     """The model and its call; NotInZoo with the reason if there is none."""
     kind, config = _classes(architecture, head)
     if request.scale == FULL:
+        _check_forward(kind)
         return _attempt(kind, config, request, False, False)
+    _check_forward(kind)
     try:
         return _first_that_works(kind, config, request)
     except NotInZoo:
         raise
     except Exception as error:
-        raise NotInZoo(_text(error), FAULT, kind="error") from error
+        raise _reason(kind, config, error) from error
+
+
+def _check_forward(kind: Any) -> None:
+    """NotInZoo if it cannot be called with tensors."""
+    if "forward" not in {
+        name for part in kind.__mro__ if part.__module__.startswith("transformers") for name in vars(part)
+    }:
+        raise NotInZoo(
+            f"{kind.__name__} has no forward; it is used through other methods, such as generate()", NO_FORWARD
+        )
+    if "inference_session" in arguments(kind.forward):
+        raise NotInZoo(f"{kind.__name__} takes a session of a video that is being tracked, no tensors", NO_FORWARD)
+
+
+def _reason(kind: Any, config: Any, error: Exception) -> NotInZoo:
+    """Why no call works: the library cannot build it from its own defaults, or no valid call of it is known here."""
+    torch: Any = import_module("torch")
+    try:
+        with _quiet(), torch.device("meta"):
+            kind(config)
+    except ImportError as missing:
+        return NotInZoo(_text(missing), NEEDS_PACKAGE)
+    except Exception as fault:  # with the sizes that the library chose
+        return NotInZoo(
+            f"{kind.__name__} cannot be built from the defaults of its configuration: {_text(fault)}", FAULT
+        )
+    return NotInZoo(f"{kind.__name__}: {_text(error)}", NO_CALL, kind="error")
 
 
 def _first_that_works(kind: Any, config: Any, request: ZooRequest) -> ZooModel:
@@ -90,6 +122,11 @@ def _classes(architecture: Architecture, head: str) -> Tuple[Any, Any]:
     name = architecture.classes[head]
     try:
         kind = getattr(library, name)
+    except ImportError as error:
+        raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
+    except AttributeError as error:
+        raise NotInZoo(f"its registry names {name}, which it does not have", FAULT) from error
+    try:
         config = getattr(library, architecture.config)(**NEEDED.get(architecture.model_type, {}))
     except ImportError as error:
         raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
@@ -113,7 +150,7 @@ def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_tex
         except ImportError as error:
             raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
         torch.manual_seed(request.seed)
-        inputs = Inputs(torch, model, request)
+        inputs = ModelArguments(torch, model, request)
         call = (
             _call(inputs, inputs.without_media())
             if is_text
@@ -125,7 +162,7 @@ def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_tex
     return ZooModel(model, (), call, inputs.sizes.batch, "the batch size", notes)
 
 
-def _call(inputs: Inputs, names: List[str]) -> Dict[str, Any]:
+def _call(inputs: ModelArguments, names: List[str]) -> Dict[str, Any]:
     call: Dict[str, Any] = {}
     for name in names:
         made = inputs.made(name)
@@ -145,6 +182,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _text(error: BaseException) -> str:
-    """The first line that says something."""
+    """The error in one line; of a missing package only that."""
+    missing = re.match(r"\s*(\w+) requires the (\w+) library", str(error))
+    if missing:
+        return f"{missing.group(1)} needs {missing.group(2)}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:300]}" if lines else type(error).__name__

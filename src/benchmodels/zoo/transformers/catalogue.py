@@ -64,7 +64,7 @@ class Architecture(NamedTuple):
         return kinds.pop() if len(kinds) == 1 else "multimodal"
 
 
-class Source(NamedTuple):
+class ModelSource(NamedTuple):
     """A class as its file has it."""
 
     family: str
@@ -152,16 +152,16 @@ def _pair(pair: ast.Tuple) -> Tuple[str, str]:
     return str(key), str(value if isinstance(value, str) else value[0])
 
 
-def _sources(folder: str) -> Dict[str, Source]:
+def _sources(folder: str) -> Dict[str, ModelSource]:
     """The classes in the files of all models."""
-    found: Dict[str, Source] = {}
+    found: Dict[str, ModelSource] = {}
     for family, path in _model_files(folder, "modeling_"):
         name = ""
         for match in CLASS.finditer(_read(path)):
             if match.group(1):
                 name = match.group(1)
                 bases = tuple(base.strip() for base in match.group(2).split(",") if base.strip())
-                found[name] = Source(family, bases, ())
+                found[name] = ModelSource(family, bases, ())
             elif name:
                 kinds = tuple(re.findall(r"\"(\w+)\"", match.group(3).partition("#")[0]))
                 found[name] = found[name]._replace(takes=kinds)
@@ -194,7 +194,7 @@ def _model_files(folder: str, start: str) -> Iterator[Tuple[str, str]]:
                     yield family, os.path.join(inside, name)
 
 
-def _takes(name: str, sources: Mapping[str, Source]) -> Tuple[Tuple[str, ...], str]:
+def _takes(name: str, sources: Mapping[str, ModelSource]) -> Tuple[Tuple[str, ...], str]:
     """The kinds of input of a class, its own or those of the class that it extends, and its family."""
     family = sources[name].family if name in sources else ""
     left: Sequence[str] = (name,)

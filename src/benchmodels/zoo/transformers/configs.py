@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from benchmodels.types import Details, Value
 from benchmodels.zoo.transformers import sizes
-from benchmodels.zoo.transformers.sizes import Target, Tokens, each, fewer, width
+from benchmodels.zoo.transformers.sizes import SizeTarget, Tokens, each, fewer, width
 from benchmodels.zoo.transformers.tables import EVERY, KEPT, NEEDED, OUTPUT_WIDTHS, TINY_FIELDS
 
 # Lists that name layers by number.
@@ -42,7 +42,7 @@ def configs_in(config: Any) -> Iterator[Any]:
             yield from configs_in(value)
 
 
-def smaller(config: Any, target: Target) -> Any:
+def smaller(config: Any, target: SizeTarget) -> Any:
     """A configuration of the same class with smaller sizes."""
     tokens = Tokens(target)
     for each_config in configs_in(config):
@@ -63,7 +63,7 @@ def _vocabularies(config: Any) -> List[int]:
 
 
 class _Shrinking:
-    def __init__(self, target: Target, tokens: Tokens, vocabularies: List[int]) -> None:
+    def __init__(self, target: SizeTarget, tokens: Tokens, vocabularies: List[int]) -> None:
         self._target = target
         self._tokens = tokens
         self._vocabularies = vocabularies
@@ -87,6 +87,7 @@ class _Shrinking:
                 changes[name] = new
         changes.update(self._stages(config, old_layers, layers))
         _link(changes)
+        _keep_heads_even(config, changes)
         if self._target.layers is not None:
             changes.update(_known(TINY_FIELDS.get(config.model_type, {}), self._target))
         return _with_sections(config, changes, self._target.divisor)
@@ -208,6 +209,20 @@ def _written_sections(config_module: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in found.group(1).split(",")) if found else ()
 
 
+def _keep_heads_even(config: Any, changes: Details) -> None:
+    """Fewer heads where their width would not be a multiple of four, which rotary embeddings of two axes need."""
+    if "head_dim" in vars(config) or "num_key_value_heads" in vars(config):
+        return
+    for heads_field in ("num_attention_heads", "num_heads"):
+        heads = vars(config).get(heads_field)
+        new = next((changes[name] for name in ("hidden_size", "embed_dim", "d_model") if name in changes), None)
+        if not isinstance(heads, int) or not isinstance(new, int) or new % (4 * heads) == 0:
+            continue
+        fitting = [count for count in range(1, heads + 1) if heads % count == 0 and new % (4 * count) == 0]
+        if fitting:
+            changes[heads_field] = fitting[-1]
+
+
 def _link(changes: Details) -> None:
     """Features of an image or a sound become as wide as the words among which they are put."""
     text = changes.get("text_config")
@@ -220,7 +235,7 @@ def _link(changes: Details) -> None:
                 setattr(part, field, text.hidden_size)
 
 
-def _known(fields: Mapping[str, Any], target: Target) -> Details:
+def _known(fields: Mapping[str, Any], target: SizeTarget) -> Details:
     """Fields of the table; a grid of None means images of the usual size, so those are left out."""
     if target.grid is not None:
         return dict(fields)

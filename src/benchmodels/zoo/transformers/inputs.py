@@ -1,4 +1,4 @@
-"""Inputs that are valid for a model: from the arguments of its `forward` and the sizes in its configuration."""
+"""ModelArguments that are valid for a model: from the arguments of its `forward` and the sizes in its configuration."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Sizes:
         return int(found) if isinstance(found, int) and found > 1 else 256
 
 
-class Inputs:
+class ModelArguments:
     """Makes the arguments of `forward` by name."""
 
     def __init__(self, torch: Any, model: Module, request: ZooRequest) -> None:
@@ -116,7 +116,8 @@ class Inputs:
         if "image" in self.takes and getattr(self.config, "vision_config", self) is not None:
             wanted += [name for name in IMAGES if name in self.arguments][:1]
         if "audio" in self.takes and getattr(self.config, "audio_config", self) is not None:
-            wanted += [name for name in AUDIO if name in self.arguments][:1]
+            told = [name for name in AUDIO if name in INPUTS.get(self.config.model_type, {})]
+            wanted += told or [name for name in AUDIO if name in self.arguments][:1]
             wanted += MASKS_OF_SOUNDS
         if getattr(self.config, "is_encoder_decoder", False):
             wanted.append("decoder_input_ids")
@@ -149,6 +150,8 @@ class Inputs:
             return self.words(*shape, vocabulary=self._number(field))
         if kind == "float":
             return torch.randn(shape)
+        if kind == "rows":
+            return torch.tensor([shape] * self.sizes.batch)
         if kind == "sizes":
             return torch.tensor([self.sizes.image] * self.sizes.batch)
         return {"ones": torch.ones, "zeros": torch.zeros}[kind](shape, dtype=getattr(torch, field or "long"))
@@ -186,7 +189,7 @@ def special_tokens(config: Any) -> Dict[int, str]:
     return found
 
 
-def _pixels(inputs: Inputs) -> Tensor:
+def _pixels(inputs: ModelArguments) -> Tensor:
     sizes = inputs.sizes
     if "image_grid_thw" in inputs.arguments or "grid_thw" in inputs.arguments:
         return _patches(inputs)
@@ -196,36 +199,36 @@ def _pixels(inputs: Inputs) -> Tensor:
     return inputs.torch.rand(shape)
 
 
-def _grid(inputs: Inputs) -> Tuple[int, int, int]:
+def _grid(inputs: ModelArguments) -> Tuple[int, int, int]:
     """Frames, and patches down and across, of an image that is given as a list of patches."""
     merge = found_in(inputs.config, "spatial_merge_size", "merge_size") or 2
     side = merge if isinstance(merge, int) else merge[0]
     return 1, 2 * side, 2 * side
 
 
-def _patches(inputs: Inputs) -> Tensor:
+def _patches(inputs: ModelArguments) -> Tensor:
     frames, down, across = _grid(inputs)
     times = found_in(inputs.config, "temporal_patch_size", "patch_temporal")
     length = inputs.sizes.channels * (times if isinstance(times, int) else 1) * inputs.sizes.patch**2
     return inputs.torch.rand(inputs.sizes.batch * frames * down * across, length)
 
 
-def _grid_rows(inputs: Inputs) -> Tensor:
+def _grid_rows(inputs: ModelArguments) -> Tensor:
     return inputs.torch.tensor([_grid(inputs)] * inputs.sizes.batch)
 
 
-def _image_sizes(inputs: Inputs) -> Tensor:
+def _image_sizes(inputs: ModelArguments) -> Tensor:
     return inputs.torch.tensor([inputs.sizes.image] * inputs.sizes.batch)
 
 
-def _boxes(inputs: Inputs) -> Tensor:
+def _boxes(inputs: ModelArguments) -> Tensor:
     """Left, top, right, bottom of each word, on a page of 1000 × 1000."""
     sizes = inputs.sizes
     corner = inputs.torch.randint(0, 400, (sizes.batch, sizes.length, 2))
     return inputs.torch.cat([corner, corner + inputs.torch.randint(1, 400, corner.shape)], dim=-1)
 
 
-def _features(inputs: Inputs) -> Tensor:
+def _features(inputs: ModelArguments) -> Tensor:
     sizes = inputs.sizes
     positions = found_in(inputs.config, "max_source_positions")
     frames = max(32, sizes.samples // 160 // 8 * 8)
@@ -234,7 +237,7 @@ def _features(inputs: Inputs) -> Tensor:
     return inputs.torch.randn(sizes.batch, frames, sizes.mels)
 
 
-def _mask_of_sound(inputs: Inputs) -> Optional[Tensor]:
+def _mask_of_sound(inputs: ModelArguments) -> Optional[Tensor]:
     """Every frame or sample counts."""
     for name in AUDIO:
         if name in inputs.arguments:
@@ -244,13 +247,13 @@ def _mask_of_sound(inputs: Inputs) -> Optional[Tensor]:
     return None
 
 
-def _mels_first(inputs: Inputs) -> bool:
+def _mels_first(inputs: ModelArguments) -> bool:
     """Whether a convolution over the frames of a spectrogram comes first."""
-    first = next((part for part in inputs.model.modules() if type(part).__name__ == "Conv1d"), None)
-    return first is not None and first.in_channels == inputs.sizes.mels
+    first = next((part for part in inputs.model.modules() if "Conv1d" in type(part).__name__), None)
+    return getattr(first, "in_channels", 0) == inputs.sizes.mels
 
 
-def _sound(inputs: Inputs) -> Tensor:
+def _sound(inputs: ModelArguments) -> Tensor:
     sizes = inputs.sizes
     codec = any(path.split(".")[-1] == "quantizer" for path, _ in inputs.model.named_modules())
     if codec or "padding_mask" in inputs.arguments:
@@ -258,33 +261,33 @@ def _sound(inputs: Inputs) -> Tensor:
     return inputs.torch.randn(sizes.batch, sizes.samples)
 
 
-def _like_words(value: int) -> Callable[[Inputs], Tensor]:
+def _like_words(value: int) -> Callable[[ModelArguments], Tensor]:
     return lambda inputs: inputs.torch.full((inputs.sizes.batch, inputs.sizes.length), value)
 
 
-def _videos(inputs: Inputs) -> Tensor:
+def _videos(inputs: ModelArguments) -> Tensor:
     sizes = inputs.sizes
     return inputs.torch.rand(sizes.batch, sizes.frames, sizes.channels, *sizes.image)
 
 
-def _embeddings(inputs: Inputs) -> Tensor:
+def _embeddings(inputs: ModelArguments) -> Tensor:
     if "grid_thw" in inputs.arguments:
         return _patches(inputs)
     size = found_in(inputs.config, "hidden_size", "d_model")
     return inputs.torch.randn(inputs.sizes.batch, inputs.sizes.length, size)
 
 
-def _words(inputs: Inputs) -> Tensor:
+def _words(inputs: ModelArguments) -> Tensor:
     return inputs.words(inputs.sizes.batch, inputs.sizes.length)
 
 
-def _decoder_words(inputs: Inputs) -> Tensor:
+def _decoder_words(inputs: ModelArguments) -> Tensor:
     decoder = getattr(inputs.config, "decoder", None) or getattr(inputs.config, "decoder_config", None)
     found = found_in(inputs.config if decoder is None else decoder, "decoder_vocab_size", "vocab_size")
     return inputs.words(inputs.sizes.batch, inputs.sizes.length, vocabulary=found if isinstance(found, int) else 0)
 
 
-RULES: Dict[str, Callable[[Inputs], Any]] = {
+RULES: Dict[str, Callable[[ModelArguments], Any]] = {
     "input_ids": _words,
     "decoder_input_ids": _decoder_words,
     "attention_mask": _like_words(1),

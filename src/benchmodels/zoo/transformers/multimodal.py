@@ -1,4 +1,4 @@
-"""Inputs of models that put images, sounds or videos in the place of words: as many words as there are features."""
+"""ModelArguments of models that put images, sounds or videos in the place of words: as many words as there are features."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from benchmodels.types import Value
 from benchmodels.zoo.transformers.configs import found_in
-from benchmodels.zoo.transformers.inputs import AUDIO, IMAGES, Inputs, arguments
+from benchmodels.zoo.transformers.inputs import AUDIO, IMAGES, ModelArguments, arguments
 
 # Method that makes the features, fields that hold the id of the word they replace, the input they are made of.
 KINDS = (
@@ -16,7 +16,7 @@ KINDS = (
 )
 
 
-def with_placeholders(inputs: Inputs, call: Dict[str, Any]) -> Dict[str, Any]:
+def with_placeholders(inputs: ModelArguments, call: Dict[str, Any]) -> Dict[str, Any]:
     """The call with a word for each feature, before the other words."""
     for method, fields, names in KINDS:
         given = next((name for name in names if name in call), None)
@@ -34,7 +34,7 @@ def with_placeholders(inputs: Inputs, call: Dict[str, Any]) -> Dict[str, Any]:
     return call
 
 
-def _features(inputs: Inputs, call: Dict[str, Any], method: Any, given: str) -> Tuple[Dict[str, Any], int]:
+def _features(inputs: ModelArguments, call: Dict[str, Any], method: Any, given: str) -> Tuple[Dict[str, Any], int]:
     """The call with what the features need as well, and how many features there are."""
     needs = arguments(method.__func__)
     parts = {name: call[name] for name in needs if name in call and name != "input_ids"}
@@ -50,7 +50,7 @@ def _features(inputs: Inputs, call: Dict[str, Any], method: Any, given: str) -> 
     return call, _rows(inputs, method(**parts))
 
 
-def _rows(inputs: Inputs, features: Value) -> int:
+def _rows(inputs: ModelArguments, features: Value) -> int:
     """Features in all; the last dimension is their width."""
     if hasattr(features, "pooler_output"):
         features = features.pooler_output

@@ -49,7 +49,7 @@ IMAGE = re.compile(r"^(image_size|img_size|pretrain_image_size|crop_size|resolut
 TOKEN = re.compile(r"(token_ids?|token_index|_idx|_start_id|_end_id|_newline_id|stream_bos_id|stream_eos_id)$")
 
 
-class Target(NamedTuple):
+class SizeTarget(NamedTuple):
     """How small: what widths are divided by, the most layers, experts, words and positions, and patches along an image's side."""
 
     divisor: int
@@ -60,8 +60,8 @@ class Target(NamedTuple):
     grid: Optional[int]  # None: images keep their size
 
 
-TINY = Target(divisor=8, layers=2, experts=4, vocabulary=2048, positions=512, grid=4)
-SMALL = Target(divisor=4, layers=None, experts=None, vocabulary=None, positions=2048, grid=None)
+TINY = SizeTarget(divisor=8, layers=2, experts=4, vocabulary=2048, positions=512, grid=4)
+SMALL = SizeTarget(divisor=4, layers=None, experts=None, vocabulary=None, positions=2048, grid=None)
 
 
 def width(value: int, divisor: int) -> int:
@@ -93,7 +93,7 @@ def fewer(value: int, most: Optional[int]) -> int:
 class Tokens:
     """Ids of special tokens in smaller vocabularies: each old id has one new id."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: SizeTarget) -> None:
         self._target = target
         self._new: Dict[int, int] = {}
         self._sizes: Dict[int, int] = {}

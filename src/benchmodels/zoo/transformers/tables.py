@@ -26,6 +26,12 @@ NEEDED: Dict[str, Dict[str, Any]] = {
     "esm": {"vocab_size": 33, "pad_token_id": 1},
     "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
     "glm4v_moe_text": {"head_dim": 128},
+    "lw_detr": {"projector_scale_factors": [1.0]},
+    "step3p7_text": {"sliding_window": 512},
+    "vitmatte": {"convstream_hidden_sizes": [48, 96, 192]},
+    "vits": {"noise_scale": 0.0, "noise_scale_duration": 0.0},  # its random numbers would differ in each call
+    "voxtral": {"audio_token_id": 24},
+    "xmod": {"default_language": "en_XX"},
     "blip-2": {"image_token_index": 50264},
     "instructblip": {"image_token_index": 31999},
     "instructblipvideo": {"video_token_index": 31999},
@@ -40,6 +46,11 @@ KEPT: Dict[str, Tuple[str, ...]] = {
     "emu3_vqgan": ("base_channels", "latent_channels"),
     "glm_image_vqmodel": ("base_channels", "latent_channels"),
     "janus_vqgan": ("base_channels", "latent_channels"),
+    "uvdoc": EVERY,
+    "uvdoc_backbone": EVERY,
+    "zoedepth": EVERY,
+    "gemma3n_audio": ("sscp_conv_channel_size",),
+    "gemma4_audio": ("subsampling_conv_channels",),
     "pp_lcnet": EVERY,
     "pp_lcnet_v3": EVERY,
     "pp_lcnet_v4": EVERY,
@@ -52,17 +63,26 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
     "cvt": {"depth": [1, 2, 3]},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 16, "mamba_d_head": 8},
     "gemma3": {"mm_tokens_per_image": 4},
+    "seggpt": {"num_hidden_layers": 5, "merge_index": 0, "intermediate_hidden_state_indices": [1, 2, 3, 4]},
+    "shieldgemma2": {"mm_tokens_per_image": 4},
+    "swin2sr": {"embed_dim": 24},
+    "t5gemma2": {"mm_tokens_per_image": 4},
+    "t5gemma2_encoder": {"mm_tokens_per_image": 4},
+    "vipllava": {"vision_feature_layers": [-1, -2]},
+    "zamba": {"num_hidden_layers": 9},
+    "zamba2": {"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "llava_next": {"image_grid_pinpoints": [[56, 112]]},
     "llava_next_video": {"image_grid_pinpoints": [[56, 112]]},
     "llava_onevision": {"image_grid_pinpoints": [[56, 112]]},
+    "molmo2_adapter": {"vision_feature_layer": [1, 0]},
     "ovis2": {"hidden_size": 256},
     "perceiver": {"num_latents": 16},
 }
 # Configuration of an encoder → its fields that hold the width of the text model, if not the usual ones.
 OUTPUT_WIDTHS: Dict[str, Tuple[str, ...]] = {"qwen2_vl_vision": ("hidden_size",)}
 # Inputs of unusual shapes: kind of number, then sizes: B(atch), L(ength), a number, or a field of the configuration.
-# "ids FIELD": ids below that field.
+# "ids FIELD": ids below that field; "rows": the same numbers for each item of the batch.
 Shape = Tuple[Any, ...]
 SERIES = {
     "past_values": ("float", "B", "past_length"),
@@ -71,6 +91,14 @@ SERIES = {
     "future_values": ("float", "B", "prediction_length"),
     "future_time_features": ("float", "B", "prediction_length", "num_time_features"),
 }
+STACKED = {"input_features": ("float", "B", 48, "feature_projection_input_dim")}
+VIDEO = {"pixel_values": ("float", "B", "num_frames", 3, "H", "W")}
+PATCHES = {
+    "pixel_values": ("float", "B", 16, 768),
+    "pixel_attention_mask": ("ones", "B", 16),
+    "spatial_shapes": ("rows", 4, 4),
+}
+LINE = {"pixel_values": ("float", "B", 3, 48, 320)}  # of text
 ONE_IMAGE = {"pixel_values": ("float", "B", 1, 3, "H", "W")}
 TWO_IMAGES = {"pixel_values": ("float", "B", 2, 3, "H", "W")}
 TILES = {"pixel_values": ("float", "B", 3, 3, "H", "W"), "image_sizes": ("sizes", "B")}
@@ -84,6 +112,43 @@ INPUTS: Dict[str, Dict[str, Shape]] = {
     },
     "dia": {"decoder_input_ids": ("ids decoder_config.vocab_size", "B", "L", "decoder_config.num_channels")},
     "audio-spectrogram-transformer": {"input_values": ("float", "B", "max_length", "num_mel_bins")},
+    "clap": {"input_features": ("float", "B", 1, 64, "audio_config.num_mel_bins")},
+    "clvp": {"input_features": ("float", "B", "decoder_config.feature_size", 32)},
+    "gemma4_audio": {"input_features": ("float", "B", 48, 128)},
+    "perceiver": {"inputs": ("float", "B", "L", "d_model")},
+    "pix2struct": {"flattened_patches": ("ones float32", "B", 16, 770)},
+    "pp_ocrv5_mobile_rec": LINE,
+    "pp_ocrv5_server_rec": LINE,
+    "pp_ocrv6_medium_rec": LINE,
+    "pp_ocrv6_small_rec": LINE,
+    "pp_ocrv6_tiny_rec": LINE,
+    "fun_asr_nano_encoder": {"input_features": ("float", "B", 48, 560)},
+    "lfm2_vl": PATCHES,
+    "siglip2": PATCHES,
+    "siglip2_vision_model": PATCHES,
+    "neucodec": {"input_features": ("float", "B", 48, "semantic_model_config.feature_projection_input_dim")},
+    "seamless_m4t": STACKED,
+    "seamless_m4t_v2": STACKED,
+    "wav2vec2-bert": STACKED,
+    "speecht5": {
+        "input_values": ("float", "B", "L", "hidden_size"),
+        "decoder_input_values": ("float", "B", "L", "hidden_size"),
+    },
+    "speech-encoder-decoder": {"input_values": ("float", "B", 8000)},
+    "timesfm": {
+        "past_values": ("float", "B", "context_length"),
+        "past_values_padding": ("zeros", "B", "context_length"),
+        "freq": ("zeros", "B", 1),
+    },
+    "timesfm2_5": {"past_values": ("float", "B", "context_length")},
+    "timesformer": VIDEO,
+    "tvp": {"attention_mask": ("ones", "B", "L"), "pixel_values": ("float", "B", 2, 3, 64, 64)},
+    "vibevoice_acoustic_tokenizer": {"input_values": ("float", "B", 1, 8000)},
+    "video_llama_3": {"image_merge_sizes": ("ones", "B")},
+    "video_llama_3_vision": {"merge_sizes": ("ones", "B")},
+    "vit_mae": {"noise": ("float", "B", 16)},
+    "xclip": {"pixel_values": ("float", "B", "vision_config.num_frames", 3, "H", "W")},
+    "xcodec": {"input_values": ("float", "B", 1, 8000)},
     "autoformer": SERIES,
     "informer": SERIES,
     "time_series_transformer": SERIES,

@@ -13,7 +13,7 @@ class TransformersZoo:
     """Each architecture of the auto classes. One with a head is built if it is named; the list has the base models."""
 
     name = "transformers"
-    packages = ("transformers>=5",)
+    packages = ("transformers>=5", "scipy")  # some models import scipy for their losses
 
     def version(self) -> str:
         return version_of("transformers")
