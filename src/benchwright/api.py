@@ -64,6 +64,7 @@ class RunOptions(TypedDict, total=False):
     loop: str | None
     timeout: str | float | None
     max_memory: str | None
+    lock_clocks: str | None
     cores: str | Sequence[int] | None
     on: str | None
     remote_dir: Text | None

@@ -6,11 +6,16 @@ import math
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from plugin_package import variants
+from replayed_gpus import ReplayedAmdSmi, intel_files
+from replayed_nvml import ReplayedNvml
 
+from benchwright.agent.machine import other_gpus
 from benchwright.agent.machine.nvml import open_nvml
+from benchwright.agent.samplers import amd, intel, nvidia
 from benchwright.agent.samplers.base import SampledJob, Sampler
 from benchwright.agent.samplers.registry import SAMPLERS
 
@@ -29,9 +34,21 @@ def subject() -> Iterator[SampledJob]:
     child.wait()
 
 
-@pytest.fixture(params=variants(SAMPLERS))
-def open_sampler(request: pytest.FixtureRequest, plugins: None) -> Callable[[SampledJob], Sampler | None]:
-    return SAMPLERS.load(request.param)
+REPLAYED = "replayed "
+GPUS = ("nvidia", "amd", "intel")
+
+
+@pytest.fixture(params=[*variants(SAMPLERS), *(f"{REPLAYED}{name}" for name in GPUS)])
+def open_sampler(
+    request: pytest.FixtureRequest, plugins: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[SampledJob], Sampler | None]:
+    """Of GPUs also with a driver that answers as a real one did."""
+    if request.param.startswith(REPLAYED):
+        monkeypatch.setattr(nvidia, "open_nvml", ReplayedNvml)
+        monkeypatch.setattr(amd, "open_amdsmi", ReplayedAmdSmi)
+        cards = intel_files(tmp_path)
+        monkeypatch.setattr(intel, "intel_cards", lambda devices: other_gpus.intel_cards(devices, cards))
+    return SAMPLERS.load(request.param.removeprefix(REPLAYED))
 
 
 def test_it_opens_or_says_that_there_is_nothing(open_sampler, subject):
@@ -40,7 +57,7 @@ def test_it_opens_or_says_that_there_is_nothing(open_sampler, subject):
         assert open_nvml() is None
         return
     assert sampler.name.isidentifier()
-    assert 0 < sampler.budget <= 0.005
+    assert 0 < sampler.budget <= 0.01
     sampler.close()
 
 

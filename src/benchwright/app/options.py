@@ -156,6 +156,8 @@ def _how() -> Iterable[Option]:
         help="Limit for each launch, such as 90s or 10m.")
     yield _option(HOW, "--max-memory", metavar="SIZE",
         help="Limit for the memory of each launch, such as 8GiB: all its processes together are killed beyond it.")
+    yield _option(HOW, "--lock-clocks", "optional", "[=MHZ]", default="auto",
+        help="Hold the clocks of this machine's NVIDIA GPUs at one frequency for the run, by default at 70 % of the highest, and give them back whatever happens. Usually takes root.")
     yield _option(HOW, "--cores", metavar="LIST", common=True,
         help="Pin to these cores, such as 0,2-3.")
     yield _option(HOW, "--on", metavar="NAME[:ARG]", common=True,

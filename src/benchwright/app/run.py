@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
+from benchwright.app.launches.clocks import locked_clocks
 from benchwright.app.measure import measure
 from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
 from benchwright.app.reporting import Reporters, report_run
@@ -72,7 +73,8 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
-    with _chosen(executor, resolved, order) as chosen:
+    clocks = locked_clocks(order.request.lock_clocks, resolved.settings.on, observer)
+    with clocks as clock_labels, _chosen(executor, resolved, order) as chosen:
         made = measure(
             resolved.benchmarks,
             resolved.settings,
@@ -81,7 +83,7 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             executor=chosen,
             observer=observer,
             resume=order.resume,
-            labels=order.request.options.labels | order.labels,
+            labels=order.request.options.labels | order.labels | clock_labels,
             search_first=bool(order.request.interleave),
             anyway=order.anyway,
             failed=failed,

@@ -94,6 +94,8 @@ def _judge_interpreter(interpreter: Interpreter, machine: Machine) -> Note:
 
 _NOTHING = {
     "nvidia": "no NVIDIA GPU here",
+    "amd": "no AMD GPU here, or no amdsmi to read it",
+    "intel": "no Intel GPU with an energy counter here",
     "rapl": "no energy counter of the processor here, or only root may read it",
 }
 

@@ -33,16 +33,20 @@ _SERIES = {
     ("machine", "steal_percent"): _Series("cpu.steal", "%", Direction.LOWER, "average", of_loop=True),
     ("machine", "others_percent"): _Series("cpu.others", "%", Direction.LOWER, "average", of_loop=True),
     ("machine", "idle_percent"): _Series("cpu.idle", "%", Direction.NEITHER, "average", of_loop=True),
-    ("nvidia", "memory_bytes"): _Series("gpu.memory", "B", Direction.LOWER, "max"),
-    ("nvidia", "load_percent"): _Series("gpu.load", "%", Direction.NEITHER, "average", of_loop=True),
-    ("nvidia", "others_percent"): _Series("gpu.others", "%", Direction.LOWER, "average", of_loop=True),
-    ("nvidia", "power_w"): _Series("gpu.power", "W", Direction.LOWER, "average", of_loop=True),
-    ("nvidia", "sm_clock_mhz"): _Series("gpu.clock", "MHz", Direction.NEITHER, "median", of_loop=True),
-    ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
-    ("nvidia", "temperature_c"): _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
 }
+GPU_SAMPLERS = ("nvidia", "amd", "intel")
+_OF_GPUS = {
+    "memory_bytes": _Series("gpu.memory", "B", Direction.LOWER, "max"),
+    "load_percent": _Series("gpu.load", "%", Direction.NEITHER, "average", of_loop=True),
+    "others_percent": _Series("gpu.others", "%", Direction.LOWER, "average", of_loop=True),
+    "power_w": _Series("gpu.power", "W", Direction.LOWER, "average", of_loop=True),
+    "sm_clock_mhz": _Series("gpu.clock", "MHz", Direction.NEITHER, "median", of_loop=True),
+    "memory_clock_mhz": _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
+    "temperature_c": _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
+}
+_SERIES.update({(sampler, name): series for sampler in GPU_SAMPLERS for name, series in _OF_GPUS.items()})
 # Counters of energy, by sampler and name.
-COUNTERS = {("nvidia", "energy_j"): "gpu.energy", ("rapl", "package_j"): "cpu.energy"}
+COUNTERS = {("rapl", "package_j"): "cpu.energy", **{(sampler, "energy_j"): "gpu.energy" for sampler in GPU_SAMPLERS}}
 _OWN_SAMPLERS = {sampler for sampler, _ in _SERIES}
 # How the names of a sampler's values end → their unit.
 _UNITS = {
@@ -137,7 +141,7 @@ class Samples(msgspec.Struct):
 
     def gpu_s(self, stretches: Sequence[Span] | None = None) -> float | None:
         """How long the devices were busy in those stretches, or in all, added up."""
-        loads = [points for key, points in self.series.items() if key[:2] == ("nvidia", "load_percent")]
+        loads = [points for key, points in self.series.items() if key[0] in GPU_SAMPLERS and key[1] == "load_percent"]
         busy = [_busy_s(points) for points in loads if len(points) > 1]
         if stretches is None:
             return _sum_of(points[-1][1] for points in busy)
@@ -159,7 +163,7 @@ class Samples(msgspec.Struct):
     def _shared(self, measured: Span | None) -> list[Note]:
         notes = []
         for (sampler, name, device), points in self.series.items():
-            if (sampler, name) == ("nvidia", "others_percent"):
+            if sampler in GPU_SAMPLERS and name == "others_percent":
                 _, shares = _split(points, measured)
                 mean = sum(shares) / len(shares)
                 if mean >= OTHERS_PERCENT:

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchwright.agent.machine.control_group import read_cpu_quota, read_memory_limits
 from benchwright.agent.machine.nvml import as_text, find_handles, open_nvml
+from benchwright.agent.machine.other_gpus import amd_gpus, intel_gpus, open_amdsmi
 from benchwright.agent.processes.kernel import read_text
 from benchwright.agent.processes.process_tree import LINUX
 from benchwright.agent.supervise.program_environment import visible_devices
@@ -104,11 +105,21 @@ def _compute(nvml: Any, handle: object) -> float | None:
     return float(f"{major}.{minor}")
 
 
+def _of_others() -> tuple[Accelerator, ...]:
+    smi = open_amdsmi()
+    if smi is None:
+        found = intel_gpus()
+    else:
+        found = amd_gpus(smi)
+        smi.amdsmi_shut_down()
+    return tuple(Accelerator(index=index, **each) for index, each in enumerate(found))
+
+
 def _accelerators() -> tuple[Accelerator, ...]:
-    """The GPUs that CUDA_VISIBLE_DEVICES allows, numbered from 0 in its order."""
+    """The GPUs that CUDA_VISIBLE_DEVICES allows, numbered from 0 in its order; else those of AMD, else of Intel."""
     nvml = open_nvml()
     if nvml is None:
-        return ()
+        return _of_others()
     try:
         driver = as_text(nvml.nvmlSystemGetDriverVersion())
         return tuple(

@@ -30,7 +30,7 @@ def open_nvml() -> Any | None:
 
 
 def find_handles(nvml: Any, devices: Sequence[str] | None) -> list[Any]:
-    """Handles of the accelerators called `devices` (indices or UUIDs, as CUDA has them), or of all.
+    """Handles of the accelerators called `devices` (indices, UUIDs or instances of MIG, as CUDA has them), or of all.
 
     Stops at the first that does not exist, as CUDA does.
     """
@@ -41,12 +41,22 @@ def find_handles(nvml: Any, devices: Sequence[str] | None) -> list[Any]:
     for token in devices:
         if token.isdigit():
             match = handles[int(token)] if int(token) < len(handles) else None
+        elif token.startswith("MIG-"):
+            match = _instance(nvml, token)
         else:
             match = next((h for h in handles if as_text(nvml.nvmlDeviceGetUUID(h)).startswith(token)), None)
         if match is None:
             break
         chosen.append(match)
     return chosen
+
+
+def _instance(nvml: Any, uuid: str) -> Any | None:
+    """An instance of a GPU that was divided (MIG); the driver wants its whole UUID."""
+    try:
+        return nvml.nvmlDeviceGetHandleByUUID(uuid)
+    except (nvml.NVMLError, AttributeError):  # no such instance, or a binding too old to know them
+        return None
 
 
 def as_text(value: str | bytes) -> str:

@@ -14,6 +14,8 @@ BUILT_IN = {
     "pss": "benchwright.agent.samplers.process:open_pss_sampler",
     "machine": "benchwright.agent.samplers.machine:open_sampler",
     "nvidia": "benchwright.agent.samplers.nvidia:open_sampler",
+    "amd": "benchwright.agent.samplers.amd:open_sampler",
+    "intel": "benchwright.agent.samplers.intel:open_sampler",
     "rapl": "benchwright.agent.samplers.rapl:open_sampler",
 }
 

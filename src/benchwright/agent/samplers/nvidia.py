@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Reader = Callable[[Any], "dict[str, float]"]
 
 
+_MPS_SERVER = b"nvidia-cuda-mps"  # as far as the kernel keeps its name
 _STRANGERS_EVERY_US = 1_900_000  # every fourth sample at the usual interval
 
 
@@ -102,9 +103,10 @@ class _Strangers:
         return {"others_percent": min(100, sum(max(shares) for shares in by_pid.values()))}
 
     def _started_by_us(self, pid: int) -> bool:
-        """Another job of this launch, which shares the GPU by plan."""
+        """Another job of this launch, which shares the GPU by plan; or the server of MPS, which works for its clients."""
         if pid not in self._is_ours:
-            self._is_ours[pid] = f"{MARKER}=".encode() in (read_proc(f"/proc/{pid}/environ") or b"")
+            marked = f"{MARKER}=".encode() in (read_proc(f"/proc/{pid}/environ") or b"")
+            self._is_ours[pid] = marked or (read_proc(f"/proc/{pid}/comm") or b"").startswith(_MPS_SERVER)
         return self._is_ours[pid]
 
 

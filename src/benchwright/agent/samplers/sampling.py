@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # A program that ends sooner cannot have used a GPU, and loading NVML costs more than supervising it; nor has it allocated
 # its memory yet.
-_OPEN_LATER_S = {"nvidia": 0.1, "pss": 0.3}
+_OPEN_LATER_S = {"nvidia": 0.1, "amd": 0.1, "intel": 0.1, "pss": 0.3}
 # PSS is read early if memory has grown by this factor since it was last read, so that its peak is not missed; that may
 # cost up to this many times its budget for a moment.
 _GROWN = 1.05

@@ -107,7 +107,27 @@ def visible_to(job: Job, environment: Mapping[str, str]) -> list[str] | None:
     """The accelerators that the job's program sees, as CUDA names them; None: all."""
     if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
         return device_tokens(job.devices, os.environ)
-    return visible_devices(environment)
+    tokens = visible_devices(environment)
+    return tokens if tokens is not None else _visible_elsewhere(environment)
+
+
+def _visible_elsewhere(environment: Mapping[str, str]) -> list[str] | None:
+    """What the variables of AMD and Intel allow: HIP's narrows down what ROCr's leaves; a part of a device counts as it."""
+    rocr, hip = (_words_of(environment.get(f"{name}_VISIBLE_DEVICES")) for name in ("ROCR", "HIP"))
+    if rocr is not None and hip is not None:
+        return [rocr[int(token)] for token in hip if token.isdigit() and int(token) < len(rocr)]
+    if rocr is not None or hip is not None:
+        return rocr if rocr is not None else hip
+    mask = environment.get("ZE_AFFINITY_MASK")
+    if mask is None:
+        backend, colon, mask = environment.get("ONEAPI_DEVICE_SELECTOR", "").partition(":")
+        if not colon or backend not in ("level_zero", "*") or not mask[:1].isdigit():
+            return None
+    return list(dict.fromkeys(token.partition(".")[0] for token in _words_of(mask) or ()))
+
+
+def _words_of(text: str | None) -> list[str] | None:
+    return None if text is None else [word for part in text.split(",") if (word := part.strip()) and word != "-1"]
 
 
 def make_folders(folders: Iterable[str]) -> None:

@@ -48,7 +48,7 @@ class MachineFacts(msgspec.Struct, frozen=True):
 def machine_facts(machine: Machine, system: System) -> MachineFacts:
     """InvalidInput if the system's options are wrong."""
     check_options(system)
-    arch = system.arch or ("cuda" if machine.accelerators else "cpu")
+    arch = system.arch or _arch_of(machine)
     real = tuple(a.index for a in machine.accelerators) if arch != "cpu" else ()
     devices = real if system.gpu_count is None else _counted(real, system.gpu_count)
     known = [a.memory_bytes for a in machine.accelerators if a.memory_bytes is not None]
@@ -63,6 +63,13 @@ def machine_facts(machine: Machine, system: System) -> MachineFacts:
         auto_workers=switch(system, "cpu", "auto") or switch(system, "cpu", "enabled"),
         names=_names(machine, system, arch, devices, capacity, nodes),
     )
+
+
+def _arch_of(machine: Machine) -> str:
+    names = [a.name for a in machine.accelerators]
+    if not names:
+        return "cpu"
+    return {"AMD": "rocm", "Intel": "xpu"}.get(names[0].partition(" ")[0], "cuda")
 
 
 def _counted(real: tuple[int, ...], count: int) -> tuple[int, ...]:
