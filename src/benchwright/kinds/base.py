@@ -79,9 +79,7 @@ class Kind(Protocol):
         """The same benchmark with more arguments for its program."""
         work = benchmark.workload.with_arguments(words)
         if work is None:
-            raise InvalidInput(
-                f"{benchmark.name} takes no arguments", where="args:", remedy="compare it in another way"
-            )
+            raise InvalidInput(f"{benchmark.name} takes no arguments", where="args", remedy="compare it in another way")
         return msgspec.structs.replace(benchmark, workload=work)
 
     def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:

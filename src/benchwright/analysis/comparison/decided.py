@@ -232,14 +232,18 @@ def _with_left_out(row: ComparedRow, disturbed: Mapping[int, frozenset[str]], co
         effect = replace(effect, doubts=(*effect.doubts, note))
     counting = min(*effect.launches, course.blocks - len(kinds))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
-        effect = replace(effect, advice=_too_few(counting, left=bool(kinds)))
+        effect = replace(effect, advice=_too_few(counting, course.blocks, left=bool(kinds)))
     return row._replace(effect=effect)
 
 
-def _too_few(count: int, *, left: bool) -> str:
-    """`left`: others were made, which do not count."""
-    pairs = "1 pair was" if count == 1 else f"{count or 'no'} pairs were"
-    said = f"{count or 'none'} {'are' if count > 1 else 'is'} left" if left else f"{pairs} made"
+def _too_few(count: int, blocks: int, *, left: bool) -> str:
+    """`left`: others of the `blocks` pairs do not count."""
+    if left:
+        said = f"{count or 'none'} {'are' if count > 1 else 'is'} left"
+    elif count < blocks:
+        said = f"{count} of {blocks} pairs have it"
+    else:
+        said = "1 pair was made" if count == 1 else f"{count} pairs were made"
     return f"{said}, and a verdict takes {FEWEST_LAUNCHES}; {_QUIETER if left else 'use a larger budget'}"
 
 

@@ -93,10 +93,21 @@ def _pairs(order: ExplainOrder) -> list[_Pair]:
 
 def _pair_of(run: Run, verdict: Comparison) -> _Pair:
     control, treatment = run.result(verdict.control), run.result(verdict.treatment)
-    every = compare_interleaved(run, verdict.control, verdict.treatment, margin=verdict.margin)
+    every = _with_all_metrics(run, verdict)
     same = control.benchmark.pair and control.benchmark.pair == treatment.benchmark.pair
     name = control.benchmark.pair if same else f"{verdict.treatment} vs {verdict.control}"
     return _Pair(name=name, verdict=verdict, every=every, runs=(run, run), control=control, treatment=treatment)
+
+
+def _with_all_metrics(run: Run, verdict: Comparison) -> Comparison:
+    """All that both sides measured, by the rule of the run; what has a verdict already keeps it."""
+    both = verdict.control, verdict.treatment
+    if run.decision is None:
+        return compare_interleaved(run, *both, margin=verdict.margin)
+    (every,) = compare_runs([run], between=both, margin=None, metrics=(), all_metrics=True, anyway=True)
+    known = {(e.metric, *sorted(e.labels.items())): e for e in verdict.effects}
+    effects = tuple(known.get((e.metric, *sorted(e.labels.items())), e) for e in every.effects)
+    return msgspec.structs.replace(every, effects=effects)
 
 
 def _pairs_of_runs(order: ExplainOrder) -> list[_Pair]:
@@ -169,11 +180,18 @@ def _profiled(pair: _Pair, order: ExplainOrder, observer: Observer) -> tuple[Pro
 def _differences(pair: _Pair) -> tuple[Difference, ...]:
     """Of the machine, the settings and the packages. The two sides of one run share all but what they were told to differ in."""
     before, after = (_alone(run, result) for run, result in zip(pair.runs, (pair.control, pair.treatment), strict=True))
-    old, new = (result.benchmark.workload.cwd for result in (pair.control, pair.treatment))
-    # Each side of an A/B of commits has a folder of its own, which explains nothing.
-    found = [d for d in differences(before, after) if d.control.replace(old, new) != d.treatment]
+    found = [d for d in differences(before, after) if _of_both_places(pair, d.control) != d.treatment]
     both = f"{pair.control.benchmark.name} → {pair.treatment.benchmark.name}: "
     return tuple(msgspec.structs.replace(d, what=d.what.removeprefix(both)) for d in found)
+
+
+def _of_both_places(pair: _Pair, text: str) -> str:
+    """Each side of an A/B may have a folder and an environment of its own, which explains nothing."""
+    old, new = pair.control.benchmark, pair.treatment.benchmark
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        before, after = old.env.get(name), new.env.get(name)
+        text = text.replace(before, after) if before and after else text
+    return text.replace(old.workload.cwd, new.workload.cwd)
 
 
 def _alone(run: Run, result: Result) -> Run:

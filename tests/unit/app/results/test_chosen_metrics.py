@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import builders
 import pytest
 from builders import launch, measurement
+from msgspec.structs import replace
 
 from benchwright.app.regressions.ab import outcome_of
+from benchwright.app.regressions.explain import ExplainOrder, explanations
 from benchwright.app.results.chosen_metrics import ChosenMetrics
 from benchwright.app.results.compare import compare_commands
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
 from benchwright.core.measurement import Measurement
+from benchwright.core.note import Note
 from benchwright.core.results.comparison import Effect, Verdict
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.runs.base_folder import BaseFolder
 
 RULE = Decision(most_blocks=12, looks=(12,))
 STARTED = {"started": "2026-11-16T12:00:00+00:00"}
@@ -139,6 +144,17 @@ def test_a_treatment_that_cannot_be_started_has_regressed_and_says_why() -> None
         builders.result(side("treatment"), launch(figure(TIME, 1.0), block=0, facts=STARTED)),
     ]
     assert outcome_of(builders.run(*other_way, decision=RULE)).exit_code == 3
+
+
+def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) -> None:
+    busy = (Note(text="ran while the machine was busy", kind="busy"),)
+    made = ab([figure(TIME, 1.0), figure(CPU, 1.0)], [figure(TIME, 1.5), figure(CPU, 1.5)])
+    results = [replace(r, launches=tuple(replace(x, notes=busy) for x in r.launches)) for r in made.results]
+    made = replace(made, results=tuple(results))
+    (found,) = explanations(ExplainOrder(runs=(made,), base=BaseFolder(tmp_path)))
+    assert found.headline is not None
+    assert (found.headline.metric, found.headline.verdict) == (CPU, Verdict.REGRESSED)
+    assert [effect.metric for effect in found.moved] == []  # the time is of disturbed launches
 
 
 def test_all_metrics_are_all_of_them() -> None:
