@@ -85,6 +85,7 @@ NEAR_PEAK = 1.05  # PSS counts as a peak if RSS was within this factor of its ow
 _SAMPLES_IN_A_STRETCH = 2
 # A stretch's energy is that between the samples inside it, if there are so many and they span this share of it.
 _FEWEST_INSIDE, _SPANNED = 3, 0.6
+_SEEN = 0.4  # the same for CPU and GPU time
 Span = tuple[int, int]  # from when to when, in nanoseconds
 Point = tuple[int, float]  # when, and what a sampler saw then
 
@@ -219,9 +220,18 @@ def _busy_s(points: Sequence[Point]) -> list[Point]:
 
 
 def _seen_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
-    """As `_used_in`, but None without a few samples inside: what was used around short stretches says nothing of them."""
-    inside = sum(begin <= t <= end for t, _ in points for begin, end in stretches)
-    return _used_in(points, stretches) if inside >= _FEWEST_INSIDE else None
+    """What a counter rose by in those stretches, by the samples inside each alone: those around them see other work.
+
+    None if they span too little of one of them.
+    """
+    total = 0.0
+    for begin, end in stretches:
+        inside = [point for point in points if begin <= point[0] <= end]
+        if not inside or inside[-1][0] - inside[0][0] <= _SEEN * (end - begin):
+            return None
+        (t0, v0), (t1, v1) = inside[0], inside[-1]
+        total += (v1 - v0) * (end - begin) / (t1 - t0)
+    return total
 
 
 def _used_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
