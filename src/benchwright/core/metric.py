@@ -150,6 +150,7 @@ def is_of_the_machine(name: str, unit: str | None) -> bool:
 
 ERROR = "error."  # of outputs against a reference or golden ones
 _ROUNDING = 1e-6  # relative to the outputs: less is the rounding of float32, whatever it was before
+_LEAST_BYTES = 1 << 20
 _LEAST_ERROR_CHANGE = 1.0  # +100 %: rounding errors depend on the order of additions
 
 
@@ -158,9 +159,16 @@ def is_rounding(name: str, *errors: float) -> bool:
     return name == f"{ERROR}relative_l2" and all(0 <= error <= _ROUNDING for error in errors)
 
 
-def margin_for(name: str, margin: float) -> float:
-    """The smallest change of a metric that matters: of errors, which are within their tolerance, twice as much."""
-    return max(margin, _LEAST_ERROR_CHANGE) if name.startswith(ERROR) else margin
+def margin_for(name: str, margin: float, level: float) -> float:
+    """The smallest change of a metric that matters, as a fraction of `level`, where it was before.
+
+    Errors, which are within their tolerance, must double; less than a mebibyte of memory is the allocator's doing.
+    """
+    if name.startswith(ERROR):
+        return max(margin, _LEAST_ERROR_CHANGE)
+    if name.startswith(("memory.", "gpu.memory")) and level > 0:
+        return max(margin, _LEAST_BYTES / level)
+    return margin
 
 
 def _is_per_time(words: list[str]) -> bool:

@@ -87,7 +87,7 @@ class Kind(Protocol):
         work = benchmark.workload.with_program(programs["program"])
         if work is None:
             what = f"{benchmark.name} has no program that could be replaced"
-            raise InvalidInput(what, where="bin:", remedy="leave --shell out, or compare two commands with cmd:")
+            raise InvalidInput(what, where="bin", remedy="leave --shell out, or compare two commands with cmd:")
         return msgspec.structs.replace(benchmark, workload=work)
 
     def on_side(self, benchmark: Benchmark, side: str) -> Benchmark:

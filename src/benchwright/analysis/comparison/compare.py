@@ -352,7 +352,7 @@ def _judged_row(
         p_value=estimate.p_value,
         q_value=q_value,
         comparisons=comparisons,
-        margin=margin_for(effect.metric, margin),
+        margin=margin_for(effect.metric, margin, effect.control),
         confidence=confidence,
         launches=min(effect.launches),
         paired=effect.paired,

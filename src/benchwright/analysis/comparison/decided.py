@@ -249,7 +249,7 @@ def _too_few(count: int, blocks: int, *, left: bool) -> str:
 
 def _judged(effect: Effect, looked: Looked, q_value: float, level: float, decision: Decision) -> Effect:
     low, high = looked.bounds(level)
-    limit = math.log1p(margin_for(effect.metric, decision.margin))
+    limit = math.log1p(margin_for(effect.metric, decision.margin, effect.control))
     effect = replace(effect, interval=Interval(_exp(low), _exp(high)), p_value=looked.p_value, q_value=q_value)
     if -limit <= low and high <= limit:
         return replace(effect, verdict=Verdict.SAME)

@@ -52,7 +52,7 @@ class SuiteKind(Kind):
 
     def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
         what = "benchmarks of a suite run in environments of their own"
-        raise InvalidInput(what, where="bin:", remedy="compare two commits, or packages with pip:")
+        raise InvalidInput(what, where="bin", remedy="compare two commits, or packages with pip:")
 
     def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
         if request.suite is None:

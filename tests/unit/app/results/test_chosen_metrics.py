@@ -127,6 +127,16 @@ def test_an_error_within_its_tolerance_has_changed_if_it_is_twice_as_large(
     assert found["error.relative_l2"].verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("mebibytes", "factor", "verdict"),
+    [(10, 1.05, Verdict.SAME), (10, 1.2, Verdict.REGRESSED), (100, 1.05, Verdict.REGRESSED)],
+)
+def test_less_than_a_mebibyte_of_memory_is_no_regression(mebibytes: int, factor: float, verdict: Verdict) -> None:
+    used = mebibytes * 2.0**20
+    run = ab([figure(TIME, 1.0), figure(PEAK, used)], [figure(TIME, 1.0), figure(PEAK, used * factor)])
+    assert effects(run)[PEAK].verdict is verdict
+
+
 def _errors(value: float) -> list[Measurement]:
     return [figure(f"error.{name}", value, source="model") for name in ("relative_l2", "max_abs", "cosine")]
 
