@@ -18,7 +18,7 @@ def main(argv: List[str]) -> int:
     except ValueError as error:
         print(f"benchmodels: {error}", file=sys.stderr)
         return 2
-    if not argv and not settings.file and not settings.zoo:
+    if not (argv or settings.file or settings.zoo or settings.built_by_caller):
         print("benchmodels: name a script to run", file=sys.stderr)
         return 2
     return _run(settings, argv[0] if argv else "", argv[1:])

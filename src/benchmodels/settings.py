@@ -12,6 +12,7 @@ from benchprobe.config import VARIABLE
 DISCOVER, MEASURE, BUILD, TRAIN = "discover", "measure", "build", "train"
 MODES = (DISCOVER, MEASURE, BUILD, TRAIN)
 PART = "models"
+BUILT_NOW, BUILT_BEFORE = "now", "before"
 
 
 class ModelSettings(NamedTuple):
@@ -37,6 +38,7 @@ class ModelSettings(NamedTuple):
     threads: Optional[int] = None
     streams: int = 1
     builds: str = ""
+    built_by_caller: str = ""  # BUILT_NOW or BUILT_BEFORE: another process holds the model, and has built it
     build_name: str = ""  # what people call its build, and its labels: see `build.labels`
     labels: Mapping[str, str] = {}
     rebuild: str = "if_needed"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Text = str | os.PathLike[str]
 
-__all__ = ["__version__", "compare", "load", "load_labels", "run"]
+__all__ = ["__version__", "benchmark_model", "compare", "load", "load_labels", "run"]
 
 
 def run(target: Text | Sequence[str], *, progress: bool | None = None, **options: Unpack[RunOptions]) -> ShownRun:
@@ -40,6 +40,28 @@ def run(target: Text | Sequence[str], *, progress: bool | None = None, **options
     from benchwright.api import run as measured
 
     return measured(target, progress=progress, **options)
+
+
+def benchmark_model(
+    model: object,
+    inputs: object,
+    *,
+    cache_dir: Text | None = None,
+    progress: bool | None = None,
+    **options: Unpack[RunOptions],
+) -> ShownRun:
+    """Measures a `torch.nn.Module` of one's own process or notebook on `runtimes`, and keeps the run like any other.
+
+    `inputs`: keywords as a mapping, positional ones as a tuple, or the only one. The keywords are those of `run` that make
+    sense for a model: `runtimes`, `devices`, `precisions`, `threads`, `streams`, `items`, `name` (else its class), `labels`,
+    `profile`, `rebuild`, `build_timeout`, `repeat`, `stop`… `cache_dir`: another name of `base`.
+
+    Runtimes that call the module itself (torch-eager, torch-compile) are measured in this process, with a copy of it; for the
+    others it is exported here and measured in a process of its own. Outputs are checked against the eager model.
+    """
+    from benchwright.api import benchmark_model as measured
+
+    return measured(model, inputs, cache_dir=cache_dir, progress=progress, **options)
 
 
 def load(run: Text, *, base: Text | None = None, store: str | None = None) -> ShownRun:

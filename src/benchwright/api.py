@@ -22,7 +22,9 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.run import Result, Run
 
 if TYPE_CHECKING:
+    from benchwright.app.run import RunOrder
     from benchwright.core.results.comparison import Comparison
+    from benchwright.executors.base import Executor
     from benchwright.report.base import Report
 
 _WIDTH = 100  # of a report that Python prints
@@ -251,12 +253,52 @@ def run(target: Text | Sequence[str], *, progress: bool | None = None, **options
         from benchwright.app.lab.selection import order_for_device
 
         order = order_for_device(order)
+    return _watched(order, progress)
+
+
+def _watched(order: RunOrder, progress: bool | None, executor: Executor | None = None) -> ShownRun:
     with _Watching(progress) as watching:
-        made = run_order(order, watching)
+        if executor is None:
+            made = run_order(order, watching)
+        else:
+            with executor:
+                made = run_order(order, watching, executor=executor)
     for text in watching.troubles:
         if not any(text.startswith(note.text) for note in made.notes):
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
     return _shown(made)
+
+
+_OF_HELD = frozenset(
+    """
+    runtimes devices precisions threads streams items profile rebuild build_timeout repeat warmup_runs interleave stop warmup
+    seed cores name labels tags run_name keep_env share discard_logs base store no_store
+    """.split()
+)
+
+
+def benchmark_model(
+    model: object,
+    inputs: object,
+    *,
+    cache_dir: Text | None = None,
+    progress: bool | None = None,
+    **options: Unpack[RunOptions],
+) -> ShownRun:
+    """See `benchwright.benchmark_model`."""
+    from benchwright.app.held_models import order_and_executor
+
+    for option in options:
+        if option not in _OF_HELD:
+            remedy = did_you_mean(option, _OF_HELD)
+            text = f"benchmark_model() got an unexpected keyword argument '{option}'"
+            raise TypeError(text + (f"; {remedy}" if remedy else ""))
+    if cache_dir is not None:
+        options["base"] = cache_dir
+    values = values_of(options)
+    order = order_of(values, {option for option, value in values.items() if value not in (False, ())})
+    order, executor = order_and_executor(order, model, inputs)
+    return _watched(order, progress, executor)
 
 
 def load(run: Text, *, base: Text | None = None, store: str | None = None) -> ShownRun:

@@ -22,6 +22,11 @@ from benchmodels.pytorch.module_parts import parts_of
 from benchmodels.types import Module, Value
 
 LENGTH = 16
+OURS = (
+    "benchprobe",
+    "benchmodels",
+    "benchwright",
+)  # as installed from a folder; what is loaded of them changes with time
 MOST_PARSED_BYTES = 300_000  # of all files: a fraction of a second; of more code, comments count too
 
 
@@ -67,7 +72,8 @@ def _own_sources() -> List[str]:
 
 
 def _own_files() -> List[str]:
-    named = [attribute(module, "__file__") for module in list(sys.modules.values())]
+    modules = {name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] not in OURS}
+    named = [attribute(module, "__file__") for module in modules.values()]
     return [file for file in dict.fromkeys(each for each in named if type(each) is str) if not is_library(file)]
 
 

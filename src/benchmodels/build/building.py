@@ -103,9 +103,10 @@ class Building:
         self._steps = BuildSteps(reports, runtime.versions())
         self._options = options_of(settings)
 
-    def build(self, captured: Captured) -> None:
+    def build(self, captured: Captured, told: Optional[Details] = None) -> None:
+        """`told`: the keys of its `model` event, where no script tells them."""
         with failures_reported(self._reports):
-            self._build(captured)
+            self._build(captured, told)
 
     def build_file(self, path: str) -> None:
         with failures_reported(self._reports):

@@ -98,7 +98,7 @@ class _Capture:
                 os._exit = self._leave  # the script's other threads may end it
             _leave_removed_folder()
             autocast = autocast_of(call.module)
-            with _modes_off():
+            with modes_off():
                 self._then(self._captured(entry, call)._replace(autocast=autocast))
             code = 0
         except SystemExit as ended:
@@ -173,7 +173,7 @@ def _leave_removed_folder() -> None:
 
 
 @contextmanager
-def _modes_off() -> Iterator[None]:
+def modes_off() -> Iterator[None]:
     """As at the top of a script: gradients on, no inference mode, no autocast."""
     torch = sys.modules["torch"]
     with ExitStack() as stack:

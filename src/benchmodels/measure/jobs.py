@@ -20,7 +20,7 @@ from benchmodels.build.building import (
     read_inputs,
     read_reference,
 )
-from benchmodels.build.cache import BuildCache, CachedBuild
+from benchmodels.build.cache import BuildCache, CachedBuild, Make
 from benchmodels.build.labels import keep_labels
 from benchmodels.build.process import build_in_child
 from benchmodels.build.references import kept_reference
@@ -34,7 +34,7 @@ from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import FP32, ArtifactFolder, Captured, Options, Runtime, Unsupported, module_versions
 from benchmodels.runtimes.parts.torch_modules import in_autocast
-from benchmodels.settings import ModelSettings
+from benchmodels.settings import BUILT_NOW, ModelSettings
 from benchmodels.types import Details
 from benchprobe.config import from_environment
 
@@ -128,25 +128,34 @@ class MeasureJob:
     def _measuring(self) -> ModelMeasurement:
         return ModelMeasurement(self._settings, self._runtime, self._options, self._reports, self._endless)
 
-    def _entry(self, script: str, args: Sequence[str], folder: str) -> CachedBuild:
-        parts = self._key_parts(script, args)
-        cache = BuildCache(folder, self._reports.message)
+    def have_built(self, make: Make) -> bool:
+        """Has the build in the cache, made by `make` if it is not there; whether it was made now."""
+        entry = self._cached(make, "", (), self._settings.builds)
+        entry.release()
+        return not entry.cached
 
+    def _entry(self, script: str, args: Sequence[str], folder: str) -> CachedBuild:
         def make(place: Path) -> List[Details]:
             build_in_child(self._settings, script, args, str(place), self._reports)
             return read_facts(str(place)).steps
 
-        with self._reports.at("load"):
-            about = {"name": self._settings.build_name, "labels": dict(self._settings.labels)}
-            entry = cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=self._settings.rebuild)
+        entry = self._cached(make, script, args, folder)
         self._tell_build(entry)
         return entry
 
+    def _cached(self, make: Make, script: str, args: Sequence[str], folder: str) -> CachedBuild:
+        parts = self._key_parts(script, args)
+        cache = BuildCache(folder, self._reports.message)
+        about = {"name": self._settings.build_name, "labels": dict(self._settings.labels)}
+        with self._reports.at("load"):
+            return cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=self._settings.rebuild)
+
     def _tell_build(self, entry: CachedBuild) -> None:
         """Reports steps of an earlier build as cached; they are not samples of this launch."""
-        if entry.cached:
-            for step in entry.steps:
-                self._reports.event("build_step", **{**step, "cached": True})
+        now = self._settings.built_by_caller == BUILT_NOW
+        for step in entry.steps if entry.cached else ():
+            self._reports.event("build_step", **{**step, "cached": not now})
+        if entry.cached and not now:
             return
         built = [step for step in entry.steps if step["step"] not in NOT_OF_THE_BUILD]
         if built:

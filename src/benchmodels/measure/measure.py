@@ -28,9 +28,9 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     reports = Reports()
     with failures_reported(reports):
         runtime = runtime_named(settings.runtime)
-        _refuse(runtime, settings)
+        refuse(runtime, settings)
         if runtime.kind != MODULE or settings.file or settings.zoo:
-            _refuse_without(runtime, options_of(settings))
+            refuse_without(runtime, options_of(settings))
     if reports.failed:
         return 0
     if runtime.kind == MODULE and not settings.file and not settings.zoo:
@@ -52,7 +52,7 @@ def _measure_in_script(
         labels = {"start": "warm"} if "benchmodels.warm.pages" in sys.modules else {}  # without the import of torch
         reports.measured("time.script", [(perf_counter_ns() - began_ns) / 1e9], labels=labels)
         with failures_reported(reports):
-            _refuse_without(runtime, options)  # not earlier: it may import torch before the script does
+            refuse_without(runtime, options)  # not earlier: it may import torch before the script does
             from benchmodels.measure.jobs import MeasureJob
 
             MeasureJob(settings, runtime, options, reports).measure_module(captured)
@@ -74,7 +74,7 @@ def _measure_elsewhere(
         job.measure_artifact(script, list(args))
 
 
-def _refuse_without(runtime: Runtime, options: Options) -> None:
+def refuse_without(runtime: Runtime, options: Options) -> None:
     reason = runtime.unavailable(options)
     if reason is None and not is_importable("numpy"):  # what the outputs are checked with
         reason = f"numpy not installed: {sys.executable} -m pip install numpy"
@@ -82,7 +82,7 @@ def _refuse_without(runtime: Runtime, options: Options) -> None:
         raise Unsupported("load", reason, kind=UNAVAILABLE)
 
 
-def _refuse(runtime: Runtime, settings: ModelSettings) -> None:
+def refuse(runtime: Runtime, settings: ModelSettings) -> None:
     """Unsupported if the runtime does not support the request."""
     if settings.precision not in runtime.precisions:
         text = f"{runtime.name} does not support {settings.precision}; it supports {', '.join(runtime.precisions)}"

@@ -188,6 +188,11 @@ class Probe:
         if self._measurement is not None and self._measurement.phase != STOPPED:
             self._measurement = None  # the parent's; but only a loop of that name may count here
 
+    def close(self) -> None:
+        """Ends the record before the process ends."""
+        atexit.unregister(self._at_exit)
+        self._at_exit()
+
     def _at_exit(self) -> None:
         try:
             for passage in reversed(list(self._live.values())):  # such as one advanced by `next`

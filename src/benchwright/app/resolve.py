@@ -56,7 +56,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     _check_text(benchmarks)
     several = len(commands) > 1 or any(kind_of(b).alternates(b) for b in benchmarks)
     interleave = several if request.interleave is None else request.interleave
-    settings = _settings(request, interleave)
+    settings = settings_of(request, interleave)
     if request.suite is not None and request.suite.validations:
         layers = validation_names(",".join(request.suite.validations))
         settings = msgspec.structs.replace(settings, validations=layers)
@@ -106,7 +106,8 @@ def _file_in(folder: str) -> str:
     return next((file for kind in all_kinds() if (file := kind.file_in(folder)) is not None), folder)
 
 
-def _settings(request: Request, interleave: bool) -> RunSettings:
+def settings_of(request: Request, interleave: bool) -> RunSettings:
+    """How to run what was asked for; InvalidInput for a number of launches that cannot be."""
     enough = request.repeat if isinstance(request.repeat, StopRule) else None
     decision = request.repeat if isinstance(request.repeat, Decision) else None
     repeat = _most_launches(request.repeat)

@@ -167,5 +167,5 @@ def test_numpy_that_is_missing_is_not_the_scripts_failure(monkeypatch: pytest.Mo
     monkeypatch.setattr(TorchEager, "unavailable", lambda self, options: None)
     monkeypatch.setattr(measure, "is_importable", lambda name: name != "numpy")
     with pytest.raises(Unsupported, match=f"numpy not installed: {sys.executable} -m pip install numpy") as caught:
-        measure._refuse_without(TorchEager(), Options())
+        measure.refuse_without(TorchEager(), Options())
     assert caught.value.stage == "load"

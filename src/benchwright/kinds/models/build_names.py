@@ -14,7 +14,11 @@ _SHOWN_DIGITS = 8  # of an identity
 
 def build_name(model: Model, labels: Mapping[str, str]) -> str:
     """`<script>_<author>_<hash>`, as MLAgility has it; without an author, `<script>_<hash>`. Safe as the name of a file."""
-    words = (stem_of(model), labels.get(AUTHOR, "").partition(",")[0], model.identity[:_SHOWN_DIGITS])
+    words = (
+        stem_of(model) or labels.get("name", model.class_),
+        labels.get(AUTHOR, "").partition(",")[0],
+        model.identity[:_SHOWN_DIGITS],
+    )
     return "_".join(re.sub(r"[^\w.+-]", "-", word) for word in words if word)
 
 
@@ -34,7 +38,7 @@ def corpus_of(model: Model, labels: Mapping[str, str]) -> str:
 
 
 def stem_of(model: Model) -> str:
-    """`bert` of `/models/bert.py`; `transformers-bert` of a zoo."""
+    """`bert` of `/models/bert.py`; `transformers-bert` of a zoo; nothing of a model that a process held."""
     if zoo := model.zoo:
         return zoo.replace(":", "-")
     return os.path.splitext(os.path.basename(model.script or model.file or ""))[0]

@@ -225,7 +225,12 @@ def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
     found: dict[tuple[object, ...], list[ModelRow]] = {}
     for row in rows:
         model = row.model
-        key = (model.script or model.file or model.zoo, model.class_, row.parameter_count, model.place)
+        key = (
+            model.script or model.file or model.zoo or row.result.benchmark.source,
+            model.class_,
+            row.parameter_count,
+            model.place,
+        )
         found.setdefault(key, []).append(row)
     called = Counter(os.path.basename(path) for path in {str(path) for path, *_ in found})
     zoos = {row.model.zoo for row in rows}
