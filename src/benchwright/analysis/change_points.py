@@ -38,6 +38,7 @@ _LIKELY_RANGE = 0.9
 _LOOSE = 0.3  # with weaker dependence, the place is found from the values one by one
 _NEIGHBOURS = 8
 _TAIL_FREEDOM = 3.0
+_LINE_FOR_A_STEP = 1.25  # how much simpler a line is than each step, in logarithms of the number of runs
 _ROUNDING = 1e-9
 
 _DEPENDENCE = np.array([-0.3, 0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.92, 0.96, 0.99])
@@ -50,6 +51,7 @@ class ChangePoint(NamedTuple):
     """From `place` on, values are `ratio` times those before. It happened after run `earliest` - 1 and not after run `latest`.
 
     `confidence`: one minus the chance that 100 unchanged runs show so clear a change. `settled`: more runs will not move it.
+    `drifting`: a straight line explains it, with its neighbours, better than steps do, so no single run made it.
     """
 
     place: int
@@ -59,6 +61,7 @@ class ChangePoint(NamedTuple):
     after: float
     confidence: float
     settled: bool
+    drifting: bool = False
 
     @property
     def ratio(self) -> float:
@@ -95,7 +98,7 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
             break
         else:
             look += max(1, round(_STRIDE * (end - first)))
-    return _between(series, found) if found else []
+    return _with_drifts(logs, _between(series, found)) if found else []
 
 
 def convincing_step(window: Numbers) -> _Step | None:
@@ -208,3 +211,39 @@ def _between(series: Numbers, found: Sequence[tuple[_Step, bool]]) -> list[Chang
         )
         for number, (step, settled) in enumerate(found)
     ]
+
+
+def _with_drifts(logs: Numbers, points: Sequence[ChangePoint]) -> list[ChangePoint]:
+    """Neighbouring changes in one direction are told as a drift if a straight line explains those runs better."""
+    found: list[ChangePoint] = []
+    for _, same in itertools.groupby(points, key=lambda point: point.after > point.before):
+        group = list(same)
+        start = found[-1].place if found else 0
+        stop = points[len(found) + len(group)].place if len(found) + len(group) < len(points) else len(logs)
+        drifting = _is_line(logs[start:stop], [point.place - start for point in group])
+        found += [point._replace(drifting=drifting) for point in group]
+    return found
+
+
+def _is_line(window: Numbers, places: Sequence[int]) -> bool:
+    """Whether a line is likely in view of its simplicity: each step has a size and a place, a line only a slope."""
+    near = _pulled_in(window)
+    if near is None:
+        return False
+    count = len(near)
+    steps = [(np.arange(count) >= place).astype(np.float64) for place in places]
+    line = np.arange(count) / count
+    return _best_fit(near, [line]) + _LINE_FOR_A_STEP * len(places) * math.log(count) > _best_fit(near, steps)
+
+
+def _best_fit(x: Numbers, shapes: Sequence[Numbers]) -> float:
+    """Twice the logarithm of the likelihood of a level and these shapes, with the dependence that suits them best."""
+    best = -math.inf
+    for dependence, first, log_first in zip(_DEPENDENCE, _FIRST, _LOG_FIRST, strict=True):
+        y, *columns = (
+            np.concatenate([[first * v[0]], v[1:] - dependence * v[:-1]]) for v in (x, np.ones(len(x)), *shapes)
+        )
+        fitted = np.column_stack(columns) @ np.linalg.lstsq(np.column_stack(columns), y, rcond=None)[0]
+        left = float(np.sum((y - fitted) ** 2))
+        best = max(best, float(log_first) - len(x) * math.log(left + len(x) * _ROUNDING))
+    return best

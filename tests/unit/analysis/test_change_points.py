@@ -138,3 +138,26 @@ def test_a_long_history_is_quick_and_keeps_every_change() -> None:
     places = [point.place for point in change_points(series) if point.confidence > 0.999]
     assert len(places) == 3
     assert all(abs(a - b) <= 2 for a, b in zip(places, (500, 1500, 2800), strict=True))
+
+
+def test_a_straight_drift_is_told_from_steps() -> None:
+    rise = 1 + 0.1 * np.arange(100) / 100
+    points = [point for seed in range(20) for point in change_points(noise(seed) * rise)]
+    assert len(points) >= 20
+    assert sum(point.drifting for point in points) >= 0.8 * len(points)
+    steps = [
+        point
+        for seed in range(20)
+        for place in (20, 50, 80)
+        for point in change_points(stepped(noise(seed), (place, 1.05), (min(99, place + 40), 1.05)))
+    ]
+    assert len(steps) >= 60
+    assert sum(point.drifting for point in steps) <= 0.05 * len(steps)
+
+
+def test_only_the_part_that_drifts_is_called_so() -> None:
+    level = np.concatenate([np.ones(60), np.full(60, 0.8), 0.8 * (1 + 0.2 * np.arange(100) / 100)])
+    step, *rest = change_points(noise(3, 220, spread=0.01) * level)
+    assert abs(step.place - 60) <= 1
+    assert not step.drifting
+    assert rest

@@ -1,6 +1,6 @@
 """How much of the error rate each look at an A/B may spend, so that all looks together spend no more than allowed.
 
-Lan and DeMets' spending functions: by the time a share t of the pairs (or of the budget) is used, α·t³ is spent. The levels of
+Lan and DeMets' spending functions: by the time a share t of the pairs (or of the budget) is used, α·t⁴ is spent. The levels of
 the looks follow from the joint distribution of a Brownian motion at those times, by Armitage, McPherson and Rowe's
 recursion. Looks need not be planned; only what was used when they happened must not depend on what they showed.
 """
@@ -16,8 +16,8 @@ from typing import NamedTuple
 # The recursion holds for many launches and known noise. With 16 to 40 launches, Student's t of successive looks is a little less
 # correlated, and noise that is not Gaussian or changes its level makes it a little larger, so part of the error rate is kept in reserve,
 # less if the only look is at the end: simulated rates then stay below it (performance/verdicts.py).
-_RESERVE, _RESERVE_OF_ONE_LOOK = 0.40, 0.28
-_POWER = 3  # a compromise: 2 stops sooner, 4 finds a little more at the last look
+_RESERVE, _RESERVE_OF_ONE_LOOK = 0.40, 0.31
+_POWER = 4  # a compromise: 3 stops sooner, 5 finds a little more at the last look
 _SAME_LOOK = 0.01  # looks closer than this share of all pairs are one
 _RATES = tuple(10 ** (tenth / 2) for tenth in range(-24, 0))  # overall rates whose levels are tabulated
 _STEPS_OF_DEVIATION = 2  # grid points

@@ -216,6 +216,7 @@ def changes_of(points: Sequence[HistoryPoint], direction: Direction) -> Iterator
             confidence=change.confidence,
             verdict=_verdict(change.after - change.before, direction),
             settled=change.settled,
+            drifting=change.drifting,
         )
 
 

@@ -23,7 +23,8 @@ class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
     """From point `place` on, the metric is `ratio` times what it was. It came after the run `last_before`, with `first_after`
-    at the latest: those may be further apart than the runs beside `place`. `settled`: later runs will not move it."""
+    at the latest: those may be further apart than the runs beside `place`. `settled`: later runs will not move it. `drifting`: it is
+    part of a gradual change, which no single run made."""
 
     place: int
     last_before: int
@@ -34,6 +35,7 @@ class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     verdict: Verdict
     settled: bool
+    drifting: bool = False
 
 
 class BenchmarkHistory(msgspec.Struct, frozen=True, kw_only=True):

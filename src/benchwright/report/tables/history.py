@@ -74,7 +74,8 @@ def summary_words(series: BenchmarkHistory) -> str:
 def change_words(series: BenchmarkHistory, change: HistoryChange) -> str:
     """`regressed by 8.2 % (10 ms → 10.8 ms) in 1a2b3c..4d5e6f`."""
     values = f"{format_value(change.before, series.unit)} → {format_value(change.after, series.unit)}"
-    return f"{_verdict_words(change)} {_percent(change)} ({values}) {_where(series, change)}".rstrip()
+    drifting = "drifting: " if change.drifting else ""
+    return f"{drifting}{_verdict_words(change)} {_percent(change)} ({values}) {_where(series, change)}".rstrip()
 
 
 def _block(series: BenchmarkHistory, width: int) -> str:
@@ -104,13 +105,19 @@ def _remarks(series: BenchmarkHistory) -> list[str]:
             said.append(
                 f"The change at {series.points[change.place].run} is between runs of the same commit: the machine or the environment changed."
             )
-    if any(not change.settled for change in series.changes):
+    if any(change.drifting for change in series.changes):
+        said.append("drifting: the level moves gradually, so no single run or commit made the change.")
+    if any(not change.settled and not change.drifting for change in series.changes):
         said.append("recent: its place may still move by a few runs.")
     return said
 
 
 def _verdict_words(change: HistoryChange) -> str:
     return "changed" if change.verdict is Verdict.INCONCLUSIVE else change.verdict.value
+
+
+def _stage(change: HistoryChange) -> str:
+    return "drifting" if change.drifting else "" if change.settled else "recent"
 
 
 def _percent(change: HistoryChange) -> str:
@@ -170,5 +177,9 @@ _FIELDS: list[Field[ChangeLine]] = [
         Column("", "settled"),
         lambda line: Cell("", line.change.settled),
     ),
-    Field(Column("", "recent", spare=4), lambda line: Cell("" if line.change.settled else "recent", None)),
+    Field(
+        Column("", "drifting"),
+        lambda line: Cell("", line.change.drifting),
+    ),
+    Field(Column("", "recent", spare=4), lambda line: Cell(_stage(line.change), None)),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -212,6 +213,17 @@ def test_the_command_draws_the_history_and_fails_on_a_regression(bw: CommandLine
     assert page.read_text().count("<circle") == 60
     assert "failure" in (tmp_path / "junit.xml").read_text()
     bw("history", "nothing", code=2)
+
+
+def test_a_gradual_change_is_called_drifting(bw: CommandLine) -> None:
+    noise = random.Random(1)
+    values = [0.01 * (1 + 0.002 * n + noise.gauss(0, 0.02)) for n in range(100)]
+    kept(bw.base, [measured(n, value) for n, value in enumerate(values)]).close()
+    said = " ".join(bw("history", "train").stdout.split())
+    assert "drifting: the level moves gradually, so no single run or commit made the change." in said
+    (body,) = json.loads(bw("history", "train", "--json").stdout)
+    assert body["changes"]
+    assert all(change["drifting"] and change["verdict"] == "regressed" for change in body["changes"])
 
 
 def test_names_in_a_page_are_escaped(bw: CommandLine, tmp_path: Path) -> None:
