@@ -217,7 +217,7 @@ def test_the_command_draws_the_history_and_fails_on_a_regression(bw: CommandLine
 
 def test_a_gradual_change_is_called_drifting(bw: CommandLine) -> None:
     noise = random.Random(1)
-    values = [0.01 * (1 + 0.002 * n + noise.gauss(0, 0.02)) for n in range(100)]
+    values = [0.01 * (1 + 0.001 * n + noise.gauss(0, 0.02)) for n in range(100)]
     kept(bw.base, [measured(n, value) for n, value in enumerate(values)]).close()
     said = " ".join(bw("history", "train").stdout.split())
     assert "drifting: the level moves gradually, so no single run or commit made the change." in said
