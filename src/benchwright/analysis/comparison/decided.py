@@ -35,7 +35,6 @@ _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect
 _OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
 _LEFT_OUT = "left_out"
 _ENOUGH_TO_DESPAIR, _FEWEST_COUNTING = 12, 0.25  # pairs made, and the share that counts
-_QUIETER = "use a larger budget or a quieter machine"
 
 
 class Course(NamedTuple):
@@ -232,19 +231,24 @@ def _with_left_out(row: ComparedRow, disturbed: Mapping[int, frozenset[str]], co
         effect = replace(effect, doubts=(*effect.doubts, note))
     counting = min(*effect.launches, course.blocks - len(kinds))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
-        effect = replace(effect, advice=_too_few(counting, course.blocks, left=bool(kinds)))
+        effect = replace(effect, advice=_too_few(counting, course, left=bool(kinds)))
     return row._replace(effect=effect)
 
 
-def _too_few(count: int, blocks: int, *, left: bool) -> str:
-    """`left`: others of the `blocks` pairs do not count."""
+def _too_few(count: int, course: Course, *, left: bool) -> str:
+    """`left`: other pairs do not count."""
     if left:
         said = f"{count or 'none'} {'are' if count > 1 else 'is'} left"
-    elif count < blocks:
-        said = f"{count} of {blocks} pairs have it"
+    elif count < course.blocks:
+        said = f"{count} of {course.blocks} pairs have it"
     else:
         said = "1 pair was made" if count == 1 else f"{count} pairs were made"
-    return f"{said}, and a verdict takes {FEWEST_LAUNCHES}; {_QUIETER if left else 'use a larger budget'}"
+    quieter = " or a quieter machine" if left else ""
+    return f"{said}, and a verdict takes {FEWEST_LAUNCHES}; use {_more(course.budget_s)}{quieter}"
+
+
+def _more(budget_s: float | None) -> str:
+    return "a larger --repeat" if budget_s is None else "a larger --budget"
 
 
 def _judged(effect: Effect, looked: Looked, q_value: float, level: float, decision: Decision) -> Effect:
@@ -254,19 +258,20 @@ def _judged(effect: Effect, looked: Looked, q_value: float, level: float, decisi
     if -limit <= low and high <= limit:
         return replace(effect, verdict=Verdict.SAME)
     if low <= 0 <= high:
-        return replace(effect, advice=_needs(effect, looked.test.estimate, (high - low) / 2, limit))
+        return replace(effect, advice=_needs(effect, looked.test.estimate, (high - low) / 2, limit, decision))
     if effect.direction is Direction.NEITHER:
         return replace(effect, advice="it differs, but this metric has no better direction")
     worse = (low > 0) is (effect.direction is Direction.LOWER)
     return replace(effect, verdict=Verdict.REGRESSED if worse else Verdict.IMPROVED)
 
 
-def _needs(effect: Effect, estimate: float, reach: float, limit: float) -> str:
+def _needs(effect: Effect, estimate: float, reach: float, limit: float, decision: Decision) -> str:
     """How many pairs a verdict would take, if the noise and the difference stay as they are."""
     wanted = max(abs(estimate), limit - abs(estimate))
     pairs = math.inf if wanted <= 0 else min(effect.launches) * (reach / wanted) ** 2 * 1.2
+    more = _more(decision.budget_s)
     about = f"about {math.ceil(pairs / 5) * 5} pairs" if pairs <= 1000 else "more than 1000 pairs"
-    return f"undecided at ± {_percent(reach)} %: {about} would decide; {_QUIETER}, or a larger --min-effect"
+    return f"undecided at ± {_percent(reach)} %: {about} would decide; use {more} or a quieter machine, or a larger --min-effect"
 
 
 def _percent(fraction: float) -> str:

@@ -73,6 +73,7 @@ class EnoughLaunches:
         """Whether all metrics of the pair are decided, or its share of the budget is spent."""
         from benchwright.analysis.comparison.decided import courses, looks_of
         from benchwright.app.results.compare import undecided_effects
+        from benchwright.report.text.metrics import metric_label
 
         looks = before in looks_of(decision)
         if before == 0 or (not looks and decision.budget_s is None):
@@ -89,8 +90,10 @@ class EnoughLaunches:
         over = over or all(len(effect.pairs) >= decision.most_blocks for effect in left)
         if over or before + 1 >= decision.most_launched:
             where = f"{pair}: " if pair else ""
-            text = f"{where}no clear verdict on {', '.join(dict.fromkeys(e.metric for e in left))} within the budget"
-            remedy = "give it more time with --budget, or use a quieter machine"
+            named = ", ".join(dict.fromkeys(metric_label(e.metric) for e in left))
+            limit, option = ("", "--repeat") if decision.budget_s is None else (" within the budget", "--budget")
+            text = f"{where}no clear verdict on {named}{limit}"
+            remedy = f"use a larger {option}, or a quieter machine"
             self._undecided[pair] = Note(
                 text=text, evidence=f"{before} {'pair' if before == 1 else 'pairs'}", kind="limit", remedy=remedy
             )
