@@ -118,7 +118,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            if instead := milabench_words.instead_of_option(error.option_name):
+            if instead := _instead_of(error.option_name):
                 raise click.UsageError(f"no such option: {error.option_name}; {instead}", error.ctx) from None
             raise
 
@@ -135,9 +135,18 @@ def meant(args: list[str]) -> list[str]:
         return ["run", f"--resume={rest[0]}", *rest[1:]] if named else ["run", "--resume", *rest]
     if word == "--":
         return ["run", *args] if rest else args
+    if word == "cache" and rest[:1] in (["print"], ["report"]):  # as MLAgility has them
+        return [*({"print": ["cache", "stats"], "report": ["report", "--all"]}[rest[0]]), *rest[1:]]
     if word not in COMMANDS and word.partition("::")[0].endswith(_TARGETS) and os.path.exists(word.partition("::")[0]):
         return ["run", *args]
     return [*_MEANT.get(word, [word]), *rest] if args else args
+
+
+def _instead_of(option: str) -> str | None:
+    """What users of other tools mean by an option that does not exist here."""
+    from benchwright.cli.models import mlagility_words
+
+    return milabench_words.instead_of_option(option) or mlagility_words.instead_of_option(option)
 
 
 def _remedy(args: list[str]) -> str:

@@ -14,7 +14,7 @@ from command_line import CommandLine
 import benchwright
 from benchmodels.build.cache import BuildCache
 from benchmodels.build.labels import keep_labels, kept_labels
-from benchmodels.compat.mlagility.common.labels import load_from_cache, save_to_cache
+from benchmodels.compat.mlagility.common.labels import load_from_cache, load_from_file, save_to_cache
 
 GOOGLE = {"author": "google", "test_group": "daily,monthly"}
 BERT, GPT, EAGER = "bert_google_8c1f02aa", "gpt2_openai_11112222", "vit_google_33334444"
@@ -129,6 +129,8 @@ def test_mlagilitys_functions_read_what_a_run_wrote(bw: CommandLine, tmp_path: P
     assert benchwright.load_labels(BERT, cache_dir=bw.base) == load_from_cache(str(bw.base), BERT)
     save_to_cache(str(tmp_path / "other"), "mine_1", {"author": ["me"], "note": ["two words"]})
     assert load_from_cache(str(tmp_path / "other"), "mine_1") == {"author": ["me"], "note": ["two_words"]}
+    (tmp_path / "a.py").write_text("# labels: author::me test_group::daily,monthly\nx = 1\n")
+    assert load_from_file(str(tmp_path / "a.py")) == {"author": ["me"], "test_group": ["daily", "monthly"]}
     with pytest.raises(FileNotFoundError):
         load_from_cache(str(bw.base), "nothing_1")
     for escape in ("../store", "", "a/b"):

@@ -1,0 +1,28 @@
+"""Options of MLAgility and turnkey that do not exist here, and what to use; docs/how-to/coming-from-mlagility.md has them too."""
+
+from __future__ import annotations
+
+OPTIONS = {
+    "--analyze-only": "list the models with 'bw find SCRIPT'",
+    "--build-only": "a run keeps its builds; --stop 1 measures next to nothing",
+    "--export-only": "a run keeps its builds; --stop 1 measures next to nothing",
+    "--groq-compiler-flags": "there is no runtime for Groq's chips",
+    "--groq-assembler-flags": "there is no runtime for Groq's chips",
+    "--groq-num-chips": "there is no runtime for Groq's chips",
+    "--groqview": "there is no runtime for Groq's chips",
+    "--ip": "name the machine with --on ssh:HOST",
+    "--iterations": "use --stop N",
+    "--labels": "select scripts by label: --select KEY=VALUE",
+    "--lean-cache": "remove builds afterwards: 'bw cache clean --all --yes'",
+    "--onnx-opset": "models are exported with the exporter's default",
+    "--process-isolation": "leave it out: every model and runtime has a process of its own",
+    "--rt-args": "use --threads, --precision, --streams or --env",
+    "--runtimes": "use --runtime NAME,NAME",
+    "--sequence": "what a runtime builds is its own: see docs/extend/runtime.md",
+    "--sequence-file": "what a runtime builds is its own: see docs/extend/runtime.md",
+    "--use-slurm": "give each job of an array its part: --shard 1/8",
+}
+
+
+def instead_of_option(name: str) -> str | None:
+    return OPTIONS.get(name)
