@@ -24,6 +24,7 @@ import benchprobe
 from benchmodels.warm.pages import Pages, pages_now, take_over
 from benchmodels.warm.scripts import why_cold
 from benchmodels.zoo.opening import OFFLINE
+from benchmodels.zoo.vision_import import declare_operators
 
 _CONTROL = 3
 _FDS = 3  # at most: the program's gate, its log, its data
@@ -183,6 +184,8 @@ def load(names: List[str]) -> Optional[str]:
         for variable, value in OFFLINE.items() if "benchmodels.zoo.opening" in names else ():
             os.environ.setdefault(variable, value)  # libraries read them when they are imported
         for name in (*names, *_OURS):
+            if name in ("torchvision", "timm"):
+                declare_operators()  # as their zoos do
             importlib.import_module(name)
     except Exception as error:  # told, and the program is started afresh
         return f"{name} cannot be imported: {type(error).__name__}: {error}"
