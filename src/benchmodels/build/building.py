@@ -14,7 +14,8 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 from benchmodels.arrays import load_arrays, save_arrays
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
-from benchmodels.failures import has_room
+from benchmodels.discover.callers import is_library
+from benchmodels.failures import has_room, is_out_of_memory
 from benchmodels.files.given_inputs import check_types, shapes_and_arrays
 from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file
 from benchmodels.measure.batch import Batch
@@ -25,11 +26,14 @@ from benchmodels.reports import BuildSteps, Reports
 from benchmodels.runtimes.base import Captured, Runtime, Unsupported
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
-from benchmodels.types import Array, Arrays, Details
+from benchmodels.types import Array, Arrays, Details, Module
 
 FORMAT = 3
 INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
 NOT_OF_THE_BUILD = ("reference",)  # our own step, not part of the build's time
+
+EXPORTED = "it was exported by torch.export already; save it with torch.export.save, and measure the .pt2 file"
+WITH_NUMPY = "its forward computes with numpy, which cannot be exported; use functions of torch instead"
 
 Step = Mapping[str, Any]  # as the `build_step` event has it
 
@@ -141,7 +145,15 @@ class Building:
         # Copies: an exporter may call the model with its inputs.
         inputs = {name: tensor.detach().clone() for name, tensor in flatten_call(args, kwargs, captured.names)}
         with self._reports.at("export"):
-            self._runtime.build(captured, self._settings.builds, self._options, self._steps)
+            try:
+                self._runtime.build(captured, self._settings.builds, self._options, self._steps)
+            except Exception as error:
+                if isinstance(error, NotImplementedError) and "train()" in str(error):
+                    raise Unsupported("export", EXPORTED) from error
+                if is_out_of_memory(error) or not uses_numpy(module):
+                    raise
+                text = str(getattr(error, "text", error)).strip().partition("\n")[0]
+                raise Unsupported("export", f"{WITH_NUMPY} ({text})") from error
         # Not earlier: importing on behalf of the exporter would shorten its measured time.
         work = count_work(module, args, kwargs, self._settings.precision, may_call=True)
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
@@ -160,6 +172,13 @@ class Building:
             if not has_room(self._settings.builds):  # the build may be truncated without an error
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._settings.builds)
             write_entry(self._settings.builds, inputs, reference, facts)
+
+
+def uses_numpy(module: Module) -> bool:
+    """Whether the user's own `forward`, of the model or a part, names numpy."""
+    functions = [getattr(type(part).forward, "__code__", None) for part in module.modules()]
+    codes = [code for code in functions if code is not None and not is_library(code.co_filename)]
+    return any({"numpy", "np", "from_numpy"} & {*code.co_names} for code in codes)
 
 
 def inputs_of(opened: ModelFile, settings: ModelSettings) -> Details:

@@ -157,7 +157,10 @@ def call(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], dty
     """The outputs of one call in eager mode, with copies of the inputs, as arrays; `dtype`: the type that floats are cast to."""
     torch = import_module("torch")
     was_training = [part for part in module.modules() if part.training]
-    module.eval()
+    try:
+        module.eval()
+    except NotImplementedError:  # a module that was exported has no modes
+        was_training = []
     try:
         with torch.no_grad(), _floats_are(dtype):
             copied_args, copied_kwargs = rebuilt_call(args, kwargs, lambda tensor: _cast(tensor, dtype))

@@ -17,6 +17,7 @@ INFERENCE, TRAINING, NEVER_CALLED = "inference", "training", "never_called"
 MAX_INPUTS_LISTED = 64
 MAX_OTHERS = 100_000  # further kinds of calls that are counted for one model
 FORKED = "called in a process that the script started, not in the script itself"
+ON_META = "on the meta device, where weights have no values; build it on cpu or cuda to measure it"
 UNKNOWN: Details = {  # keys of a `model` event, where nothing is known
     **dict.fromkeys(("weights", "content", "flops", "bytes", "flops_note", "items", "items_from")),
     **{"place": None, "made_at": None, "method": "", "parent": None, "path": "", "depth": 0, "wrappers": []},
@@ -187,6 +188,8 @@ def _reason(entry: ModelEntry) -> Optional[str]:
     if entry.failures and entry.failures == entry.calls:
         calls = "its only call" if entry.calls == 1 else f"each of its {entry.calls} calls"
         return f"{calls} raised an exception: {entry.failure}"
+    if entry.facts.get("device") == "meta":
+        return ON_META
     if entry.mode != TRAINING:
         return None
     steps = f"{entry.training_calls} training step{'s' if entry.training_calls != 1 else ''}"

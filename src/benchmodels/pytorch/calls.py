@@ -49,6 +49,7 @@ class Record:
     wrappers: Tuple[str, ...] = ()
     entries: Dict[Any, ModelEntry] = field(default_factory=dict)
     ignored: bool = False
+    internal: bool = False  # no model, and nothing inside it is one
     last: Optional[ModelEntry] = None  # of its last call, where sub-modules count
     structure: Optional[str] = None  # when last examined
     changes: int = 0  # value of TorchCalls.changes at that time
@@ -256,7 +257,10 @@ class TorchCalls:
             entries = (inner if inner is not None and inner.ref() is target else self.record(target)).entries
         ref = weakref.ref(module, lambda _: self.records.pop(key, None))
         ignored = torch_models.is_loss(target) or (bool(self._stack()) and not torch_models.has_state(target))
-        record = Record(ref, weakref.ref(target), wrappers, entries, ignored, changes=self.changes)
+        internal = torch_models.is_internal(target)
+        record = Record(
+            ref, weakref.ref(target), wrappers, entries, ignored or internal, internal, changes=self.changes
+        )
         self.records[key] = record
         self._made.mark_called(module)
         self._made.mark_called(target)

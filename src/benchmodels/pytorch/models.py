@@ -23,7 +23,12 @@ WRAPPERS = {  # class: the attribute with the wrapped module, and the wrapper's 
     "torch.optim.swa_utils.AveragedModel": ("module", "AveragedModel"),
 }
 TOOLS = tuple(name.replace("/", os.sep) for name in ("jit/_trace", "onnx/", "export/", "_export/"))
+INTERNALS = (
+    *("torch.nn.utils.parametrizations", "torch.ao.quantization.observer"),
+    *("torch.ao.quantization.fake_quantize", "torch.ao.quantization._learnable_fake_quantize"),
+)
 NOT_REAL = ("FakeTensor", "FunctionalTensor", "ProxyTensor", "BatchedTensor", "Proxy", "Attribute", "ParameterProxy")
+SYMBOLIC = "KerasTensor"  # what layers of Keras are called with while a model is put together
 # Overridden by modules whose state is not in parameters and buffers, such as packed weights.
 KEEPS_STATE = ("_save_to_state_dict", "get_extra_state")
 
@@ -82,6 +87,13 @@ def is_loss(module: Module) -> bool:
     return any(kind.__module__ == "torch.nn.modules.loss" for kind in type(module).__mro__)
 
 
+def is_internal(module: Module) -> bool:
+    """Whether it is a part of torch's own machinery that a user never means: a parametrization, an observer."""
+    return any(
+        kind.__module__.startswith(INTERNALS) or kind.__name__ == "ParametrizationList" for kind in type(module).__mro__
+    )
+
+
 def has_state(module: Module) -> bool:
     """Whether it holds anything learnt, in whatever form."""
     if parameters_of(module) or buffers_of(module):
@@ -108,7 +120,7 @@ def is_real_call(module: Module, args: Sequence[Value], kwargs: Dict[str, Value]
         return False
     first = [tensor for _, tensor in parameters_of(module)[:1]]
     tensors = [*_tensors((args, kwargs), 0), *first]
-    return not any(type(tensor).__name__ in NOT_REAL or _is_batched(tensor) for tensor in tensors)
+    return not any(type(tensor).__name__ in (*NOT_REAL, SYMBOLIC) or _is_batched(tensor) for tensor in tensors)
 
 
 def _is_called_by_tool(frame: Optional[FrameType]) -> bool:
@@ -130,7 +142,7 @@ def _is_batched(tensor: Tensor) -> bool:
 
 def _tensors(value: Value, depth: int) -> Iterator[Any]:
     """The tensors in the inputs, and the proxies that torch.fx uses while it traces a model."""
-    if is_torch_tensor(value) or type(value).__module__ == "torch.fx.proxy":
+    if is_torch_tensor(value) or type(value).__module__ == "torch.fx.proxy" or type(value).__name__ == SYMBOLIC:
         yield value
     elif is_a(value, (dict, list, tuple)) and depth < 6:
         for _, part in members_of(value):
@@ -143,7 +155,7 @@ def facts_of(module: Module) -> Details:
     floating = [tensor for tensor in parameters if tensor.is_floating_point()]
     main: Optional[Any] = (floating or parameters or [None])[0]
     return {
-        "class": class_name(module).rpartition(".")[2],
+        "class": _shown_class(class_name(module).rpartition(".")[2]),
         "qualified": class_name(module),
         "parameters": sum(tensor.numel() for tensor in parameters),
         "parameter_bytes": sum(tensor.numel() * tensor.element_size() for tensor in parameters),
@@ -152,6 +164,11 @@ def facts_of(module: Module) -> Details:
         "device": None if main is None else str(main.device),
         **_mode(module),
     }
+
+
+def _shown_class(name: str) -> str:
+    """A graph of torch.fx or torch.export has a class of its own for each module."""
+    return "GraphModule" if name == "GraphModuleImpl" else name
 
 
 def _mode(module: Module) -> Details:

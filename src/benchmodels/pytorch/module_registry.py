@@ -12,13 +12,13 @@ from benchmodels.discover.callers import place_of_call
 from benchmodels.discover.model_entries import Uncalled
 from benchmodels.hooks.looking import attribute, is_a, members_of, pass_on_signal
 from benchmodels.identity.identity import structure_of
-from benchmodels.pytorch.models import facts_of, has_state, is_lazy, is_loss, is_wrapper
+from benchmodels.pytorch.models import facts_of, has_state, is_internal, is_lazy, is_loss, is_wrapper
 from benchmodels.pytorch.module_parts import parts_of
 from benchmodels.pytorch.quietly import quietly
 from benchmodels.types import Details, Module
 
 MAX_MADE = 200_000
-NOT_CALLED = "built but not called, or called only inside something that is not a model"
+NOT_CALLED = "built but not called, or called only inside something that is not a model, or by .forward() without calling a part of it"
 IN_COMPILED = " (calls inside a function compiled by torch.compile are not seen)"
 
 
@@ -136,7 +136,7 @@ def described(module: Module, made_at: Optional[Details]) -> Details:
 def _counts(module: Module) -> bool:
     if type(module).__module__.startswith(("torch.fx", "torch._", "torch.jit")) or is_wrapper(module):
         return False
-    return has_state(module) and not is_loss(module) and not is_lazy(module)
+    return has_state(module) and not is_loss(module) and not is_internal(module) and not is_lazy(module)
 
 
 def _children(module: Module) -> Details:

@@ -84,7 +84,10 @@ def quick(
             if record is None or record.ref() is not module:
                 record = calls.record(module)
             if record.ignored:
-                return None
+                if not record.internal:
+                    return None
+                add(thread)
+                return _Uncounted()
             add(thread)
             if record.changes != calls.changes:
                 calls.look_again(record)

@@ -529,3 +529,38 @@ def test_a_generating_model_of_transformers_is_grouped(found_in, programs_folder
     assert [m["inputs"][0]["shape"] for m in gpt] == [[1, 5], [1, 1], [1, 1], [1, 1]]
     assert {"name": "past_key_values.layers.0.keys", "shape": [1, 2, 5, 16], "dtype": "float32"} in gpt[1]["inputs"]
     assert (gpt[0]["other_shapes"], bert["calls"], bert["items"]) == (8, 2, 2)
+
+
+def test_parts_of_torchs_own_machinery_are_no_models(found):
+    models = found(
+        """
+from torch.ao.quantization import FakeQuantize, MinMaxObserver
+from torch.nn.utils import parametrizations, parametrize
+class Symmetric(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+    def forward(self, x): return (x + x.T) * self.scale
+normed = parametrizations.weight_norm(nn.Linear(4, 4))
+normed.weight  # calls the parametrization from outside the model
+own = nn.Linear(4, 4)
+parametrize.register_parametrization(own, "weight", Symmetric())
+own.weight
+normed(torch.ones(2, 4))
+MinMaxObserver()(torch.ones(3))
+FakeQuantize()(torch.ones(3))
+with torch.device("meta"):
+    nn.Conv1d(1, 1, 1)(torch.ones(1, 1, 4))
+""",
+    )
+    assert sorted({one["class"] for one in models.models}) == ["Conv1d", "ParametrizedLinear"]
+    assert models["Conv1d"]["reason"].startswith("on the meta device")
+
+
+def test_the_end_tells_other_frameworks_and_the_modules_of_the_user(under_discovery, tmp_path):
+    (tmp_path / "parts.py").write_text("x = 1\n")
+    (tmp_path / "sklearn.py").write_text("")
+    (tmp_path / "odd.py").write_text("import parts, sklearn, json")
+    end = under_discovery(tmp_path / "odd.py").one("discovery_end")
+    assert end["frameworks"] == ["sklearn"]
+    assert end["modules"] == [str(tmp_path / "parts.py"), str(tmp_path / "sklearn.py")]

@@ -138,12 +138,11 @@ def _closing(discovery: ScriptDiscovery, width: int) -> list[str]:
     can = sum(model.measurable for model in discovery.models)
     count = len(discovery.models)
     if not count:
-        return [
-            *lines,
-            *_wrapped(
-                "no model was found in it; if it trains, try 'bw run' with --as training, else --as command", " ", width
-            ),
-        ]
+        what = "no model was found in it; if it trains, try 'bw run' with --as training, else --as command"
+        if discovery.frameworks:
+            others = " and ".join(discovery.frameworks[:2])
+            what = f"no model of torch was found in it: it uses {others}; time all of it with --as command"
+        return [*lines, *_wrapped(what, " ", width)]
     words = f"{count:,} model{'s' if count != 1 else ''}" + ("" if can == count else f", {can:,} to be measured")
     return [*lines, clip(f" {words}", width)]
 
