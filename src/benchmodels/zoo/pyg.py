@@ -257,9 +257,9 @@ def _value(graph: Graph, name: str, known: Mapping[str, Value]) -> Any:
 
 def _means_encoder(graph: Graph) -> Any:
     """An encoder that gives means and deviations."""
-    torch = graph.torch
+    torch: Any = graph.torch
 
-    class MeansEncoder(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class MeansEncoder(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.means, self.deviations = graph.gcn(), graph.gcn()
@@ -273,7 +273,7 @@ def _means_encoder(graph: Graph) -> Any:
 def _near_atoms(torch: Any) -> Any:
     """Pairs of atoms nearer than the cutoff, without torch-cluster."""
 
-    class NearAtoms(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class NearAtoms(torch.nn.Module):  # type: ignore[misc]
         def forward(self, pos: Any, batch: Any) -> Any:
             distances = torch.cdist(pos, pos) + 1e9 * torch.eye(len(pos))
             row, column = ((distances < 10.0) & (batch[:, None] == batch[None])).nonzero().t()

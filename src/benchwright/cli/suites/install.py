@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchwright.cli.options import options
 from benchwright.cli.suites.options import (
     index_options,
     index_options_from,
@@ -16,6 +17,7 @@ from benchwright.cli.suites.options import (
     suite_request_from,
     suite_targets_of,
 )
+from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _EXAMPLES = """\b
 Examples:
   benchwright install suite.yaml
   benchwright install suite.yaml --select resnet50 --force
+  benchwright install --zoo transformers --zoo timm
   benchwright install suite.yaml --variant cuda --index https://packages.example/cu128
 """
 
@@ -40,10 +43,24 @@ Examples:
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="Environments to install in parallel.  [default: up to 4]"
 )
+@click.option(
+    "--zoo",
+    "zoos",
+    multiple=True,
+    metavar="NAME",
+    help="Instead of a suite: what the models of this zoo need. Repeatable.",
+)
+@click.option(
+    "--corpus", "corpora", multiple=True, metavar="NAME", help="The same for a corpus of scripts. Repeatable."
+)
+@options("python")
 @index_options
 @outcome_options
 def command(as_json: bool, quiet: bool, **values: Any) -> int:
     """Create SUITE's environments, one per install group; existing ones are reused until something changes.
+
+    With --zoo or --corpus, install what models need into the interpreter they are measured with (--python); the torch
+    that is there stays.
 
     If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
     environment failed, 2 wrong suite, 3 the base folder cannot be used.
@@ -51,11 +68,35 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     from benchwright.app.progress.terminal import open_progress
     from benchwright.kinds.suite.setup.install import InstallOptions, install
 
+    if values["zoos"] or values["corpora"]:
+        return _install_zoos(values, as_json=as_json, quiet=quiet)
     chosen = {name: values[name] for name in ("force", "update", "variant", "jobs", "constraints")}
-    options = InstallOptions(**chosen, where=index_options_from(values))
+    asked = InstallOptions(**chosen, where=index_options_from(values))
     with open_progress(quiet=quiet) as progress:
-        done = install(suite_targets_of(values), suite_request_from(values), options, progress)
+        done = install(suite_targets_of(values), suite_request_from(values), asked, progress)
     return show_outcome("groups", done, _text(done), as_json=as_json)
+
+
+def _install_zoos(values: dict[str, Any], *, as_json: bool, quiet: bool) -> int:
+    import os
+
+    from benchwright.app.progress.terminal import open_progress
+    from benchwright.environments.installers import choose_installer
+    from benchwright.kinds.interpreter import default_python
+    from benchwright.kinds.models.zoo.install import install_wanted, wanted_of
+    from benchwright.kinds.suite.setup.install import package_indexes
+    from benchwright.runs.base_folder import BaseFolder
+
+    if values["suites"]:
+        raise InvalidInput("a suite and a zoo are named", where="--zoo", remedy="install one at a time")
+    python = values["python"] or default_python()
+    where = index_options_from(values)
+    installer = choose_installer(where.installer, package_indexes(where))
+    wanted = wanted_of(values["zoos"], values["corpora"], python)
+    folder = BaseFolder.choose(values["base"], os.environ).path / "zoos"
+    with open_progress(quiet=quiet) as progress:
+        done = install_wanted(wanted, python, installer, folder, progress)
+    return show_outcome("zoos", done, _text(done), as_json=as_json, log_lines=10)
 
 
 def _text(done: Sequence[Installed]) -> str:

@@ -57,6 +57,14 @@ def listed_zoos(python: str, names: Iterable[str] = ()) -> dict[str, ListedZoo]:
     return dict(_listed(python, tuple(dict.fromkeys(names))))
 
 
+def forget_listings() -> None:
+    """After an install: the next question is asked again."""
+    import importlib
+
+    importlib.invalidate_caches()
+    _listed.cache_clear()
+
+
 @lru_cache(maxsize=32)
 def _listed(python: str, names: tuple[str, ...]) -> dict[str, ListedZoo]:
     lines = _own_lines(names) if os.path.abspath(python) == os.path.abspath(sys.executable) else _lines(python, names)

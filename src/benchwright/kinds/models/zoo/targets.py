@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.models.script_notes import matches_label
 from benchwright.kinds.models.zoo.listing import ListedModel, ListedZoo, listed_zoos
@@ -75,6 +77,8 @@ def _matching(zoo: ListedZoo, word: str, target: str) -> list[ListedModel]:
     by_name = {model.name: model for model in zoo.models}
     if word in by_name:
         return [by_name[word]]
+    if found := _with_head(zoo, word):
+        return found
     if any(sign in word for sign in "*?["):
         if found := [model for model in zoo.models if fnmatch.fnmatchcase(model.name, word)]:
             return found
@@ -86,6 +90,18 @@ def _matching(zoo: ListedZoo, word: str, target: str) -> list[ListedModel]:
     near = did_you_mean(word, by_name)
     remedy = near or f"see 'benchwright find {zoo.zoo}:*'"
     raise InvalidInput(f"the zoo '{zoo.zoo}' has no model '{word}'", where=target, remedy=remedy)
+
+
+def _with_head(zoo: ListedZoo, word: str) -> list[ListedModel]:
+    """`bert/causal-lm`: a listed model with one of the heads that its label `heads` names."""
+    base, slash, head = word.partition("/")
+    fitting = [m for m in zoo.models if fnmatch.fnmatchcase(m.name, base)] if slash else []
+    return [
+        msgspec.structs.replace(model, name=f"{model.name}/{each}", labels=model.labels | {"head": each})
+        for model in fitting
+        for each in model.labels.get("heads", "").split("+")
+        if each and fnmatch.fnmatchcase(each, head)
+    ]
 
 
 def open_ended(zoo: ListedZoo) -> bool:

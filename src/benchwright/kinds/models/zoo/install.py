@@ -1,0 +1,109 @@
+"""`install --zoo`: what a zoo or a corpus of scripts needs, into the interpreter that models are measured with."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput, did_you_mean
+from benchwright.environments.built import Installed
+from benchwright.environments.installers import Pip, Uv
+from benchwright.environments.tools import Stopped, Tools
+from benchwright.executors.observer import Observer
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.models.corpora import corpus_folder, shipped_corpora
+from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
+from benchwright.kinds.models.zoo.targets import CORPORA
+
+_ALWAYS = ("torch", "numpy")  # outputs are checked with numpy, which torch does not bring
+_REQUIREMENTS = "requirements.txt"
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A zoo or a corpus, and what pip is told to install for it."""
+
+    name: str
+    words: tuple[str, ...]
+    zoo: str | None = None
+
+
+def wanted_of(zoos: Sequence[str], corpora: Sequence[str], python: str) -> list[Wanted]:
+    """InvalidInput for an unknown zoo or corpus."""
+    known = listed_zoos(python)
+    meant = [(zoo, zoo) for zoo in zoos]
+    found: list[Wanted] = []
+    for name in corpora:
+        folder = corpus_folder(name)
+        if os.path.isdir(folder):
+            file = os.path.join(folder, _REQUIREMENTS)
+            found.append(Wanted(name=name, words=("-r", file) if os.path.isfile(file) else ()))
+        elif name in CORPORA:
+            meant.append((name, CORPORA[name].partition(":")[0]))
+        else:
+            remedy = did_you_mean(name, [*shipped_corpora(), *CORPORA]) or "see 'benchwright corpora'"
+            raise InvalidInput(f"unknown corpus '{name}'", where="--corpus", remedy=remedy)
+    for name, zoo in meant:
+        if zoo not in known:
+            remedy = did_you_mean(zoo, known) or f"use one of {', '.join(known)}"
+            raise InvalidInput(f"unknown zoo '{zoo}'", where="--zoo", remedy=remedy)
+        found.append(Wanted(name=name, words=known[zoo].packages, zoo=zoo))
+    return found
+
+
+def install_wanted(
+    wanted: Sequence[Wanted], python: str, installer: Uv | Pip, folder: Path, observer: Observer
+) -> list[Installed]:
+    """Each in turn. The torch that is there stays: only packages that fit it are installed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotMeasure(f"{folder}: {error.strerror}; choose another folder with --base") from None
+    tools = Tools()
+    with stops_on_signals(tools.stop):
+        try:
+            return [_install(one, python, installer, folder, tools, observer) for one in wanted]
+        except Stopped:
+            raise Interrupted("interrupted; run the same command again") from None
+
+
+def _install(
+    one: Wanted, python: str, installer: Uv | Pip, folder: Path, tools: Tools, observer: Observer
+) -> Installed:
+    began, log = time.monotonic(), str(folder / f"{one.name}.log")
+    torch = next(iter(listed_zoos(python).values())).torch
+    pins = folder / f"{one.name}.constraints"
+    pins.write_text(f"torch=={torch}\n" if torch else "")
+    Path(log).unlink(missing_ok=True)
+    observer.on_step(one.name, f"installing into the environment of {python}", log)
+    argv = installer.install(python, [*_ALWAYS, *one.words, "-c", str(pins)])
+    code = tools.run(argv, log=log, env=installer.environment(os.environ))
+    seconds = round(time.monotonic() - began, 3)
+    forget_listings()
+    why = _failure(log) if code else _still_missing(one, python)
+    observer.on_step_done(one.name, "failed" if why else "")
+    status = "failed" if why else "built" if _changed(log) else "reused"
+    path = os.path.dirname(os.path.dirname(python))
+    return Installed(name=one.name, status=status, path=path, seconds=seconds, detail=why, log=log)
+
+
+def _still_missing(one: Wanted, python: str) -> str | None:
+    """Why its models cannot be listed although all was installed; None if they can."""
+    if one.zoo is None:
+        return None
+    zoo = listed_zoos(python, [one.zoo])[one.zoo]
+    return zoo.problem or (None if zoo.version else f"{python} does not find it after the install")
+
+
+def _failure(log: str) -> str:
+    lines = [line.strip() for line in Path(log).read_text(encoding="utf-8", errors="replace").splitlines()]
+    errors = [line for line in lines if line.lower().startswith(("error", "× ", "no solution"))]
+    return (errors or lines or ["the installer failed"])[-1 if not errors else 0]
+
+
+def _changed(log: str) -> bool:
+    lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.startswith((" + ", " ~ ", " - ", "Successfully installed")) for line in lines)
