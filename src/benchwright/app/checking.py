@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 
-_MEASURED = ("suite", "tasks", "script", "spec")
+_MEASURED = ("suite", "tasks", "script", "spec", "zoo")
 
 
 class ResolvedSuite(msgspec.Struct, frozen=True):
@@ -80,6 +80,8 @@ def check_file(path: str, kind: str | None = None) -> CheckedFile:
 
     path = shipped_file(path)
     try:
+        if _is_zoo(path):
+            return _check_targets(path, "zoo")
         if not os.path.isfile(path):
             raise InvalidInput("no such file", where=path, remedy="check the name")
         kind = kind or _kind_of(path)
@@ -100,6 +102,12 @@ def check_file(path: str, kind: str | None = None) -> CheckedFile:
         return _check_tasks(path) if kind == "tasks" else _check_targets(path, kind)
     except InvalidInput as error:
         return CheckedFile(path, kind, errors=(error,))
+
+
+def _is_zoo(target: str) -> bool:
+    from benchwright.kinds.models.zoo.targets import is_zoo_target
+
+    return is_zoo_target(target)
 
 
 def _kind_of(path: str) -> str:

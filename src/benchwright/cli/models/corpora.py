@@ -6,6 +6,8 @@ import json
 
 import click
 
+from benchwright.cli.options import options
+
 _EXAMPLES = """\b
 Examples:
   benchwright corpora
@@ -16,23 +18,41 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("what", type=click.Choice(["list", "location"]), default="list")
+@options("python")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(what: str, as_json: bool) -> None:
-    """List the corpora of model scripts that come with benchwright, or print the folder they are in."""
+def command(what: str, python: str | None, as_json: bool) -> None:
+    """List the corpora: folders of model scripts that come with benchwright, and zoos. Or print where those folders are."""
+    from benchwright.kinds.interpreter import default_python
     from benchwright.kinds.models.corpora import corpora_folder, shipped_corpora
     from benchwright.kinds.models.scripts import scripts_in
+    from benchwright.kinds.models.zoo.listing import listed_zoos
+    from benchwright.kinds.models.zoo.targets import CORPORA
 
     if what == "location":
         click.echo(json.dumps({"location": corpora_folder()}) if as_json else corpora_folder())
         return
-    found = [
+    found: list[dict[str, object]] = [
         {"name": name, "folder": folder, "scripts": len(scripts_in(folder))}
         for name, folder in shipped_corpora().items()
     ]
+    zoos = listed_zoos(python or default_python())
+    meant = {name: target.partition(":")[0] for name, target in CORPORA.items()}
+    for name, zoo in (meant | {zoo: zoo for zoo in zoos if zoo not in meant.values()}).items():
+        told = zoos[zoo]
+        found.append({"name": name, "zoo": zoo, "version": told.version or None, "models": len(told.models)})
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
     width = max((len(str(each["name"])) for each in found), default=0)
     for each in found:
-        count = each["scripts"]
-        click.echo(f"{each['name']:{width}}  {count} script{'' if count == 1 else 's'}")
+        click.echo(f"{each['name']:{width}}  {_words(each)}")
+
+
+def _words(corpus: dict[str, object]) -> str:
+    from benchwright.report.text.numbers import counted
+
+    if "zoo" not in corpus:
+        return counted(int(str(corpus["scripts"])), "script")
+    if not corpus["version"]:
+        return f"zoo {corpus['zoo']}, not installed: benchwright install --zoo {corpus['zoo']}"
+    return f"zoo {corpus['zoo']} {corpus['version']}, {counted(int(str(corpus['models'])), 'model')}"

@@ -22,6 +22,7 @@ Examples:
   benchwright find bert.py
   benchwright find bert.py --param batch_size=1,8 --max-depth 1 --json
   benchwright find bert.py::BertModel
+  benchwright find 'timm:resnet*' transformers:bert
 """
 
 
@@ -30,6 +31,8 @@ Examples:
 @options("params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd")
 @options(
     "select",
+    "exclude",
+    "tasks",
     "timeout",
     "find_timeout",
     "seed",
@@ -40,6 +43,8 @@ Examples:
 )
 def command(scripts: tuple[str, ...], **values: Any) -> int:
     """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
+
+    Of a zoo (timm:resnet*), list its models without building them.
 
     The scripts run unmodified; nothing is measured. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
     models found.
@@ -52,9 +57,18 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     from benchwright.kinds.models.batches import with_batches_known
     from benchwright.kinds.models.discovery.launching import discover
     from benchwright.kinds.models.report.found import found_json, render_found
+    from benchwright.kinds.models.zoo.targets import is_zoo_target
     from benchwright.kinds.sweep import named_point
     from benchwright.runs.base_folder import BaseFolder
 
+    zoos = [target for target in scripts if is_zoo_target(target)]
+    if zoos:
+        from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models
+
+        show_zoo_models(zoo_models(zoos, values), as_json=values["as_json"])
+        scripts = tuple(target for target in scripts if target not in zoos)
+        if not scripts:
+            return 0
     folder = BaseFolder.choose(values["base"], os.environ)
     request = request_of({**values, "as_": "models"}, folder.path, targets=scripts)
     try:
