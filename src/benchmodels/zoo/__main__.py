@@ -1,7 +1,7 @@
 """`python -m benchmodels.zoo list [ZOO…]`: the zoos and their models, one JSON object a line.
 
 A line with "version" tells a zoo: an empty one means that it is not installed, and "problem" why it cannot be listed. A line with
-"name" tells one of its models.
+"name" tells one of its models. `python -m benchmodels.zoo refresh FILE` writes a newer list of popular models of the hub.
 """
 
 from __future__ import annotations
@@ -34,8 +34,13 @@ def listed(names: Sequence[str]) -> Iterator[Details]:
 
 
 def main(argv: List[str]) -> int:
+    if argv[:1] == ["refresh"] and len(argv) == 2:
+        from benchmodels.zoo.huggingface import LIST, refresh
+
+        print(f"{refresh(argv[1])} models in {argv[1]}; set {LIST} to use them")
+        return 0
     if argv[:1] != ["list"]:
-        print("benchmodels.zoo: write 'python -m benchmodels.zoo list [ZOO…]'", file=sys.stderr)
+        print("benchmodels.zoo: write 'python -m benchmodels.zoo list [ZOO…]' or '… refresh FILE'", file=sys.stderr)
         return 2
     try:
         for line in listed(argv[1:]):
