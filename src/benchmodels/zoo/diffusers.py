@@ -14,7 +14,17 @@ from importlib import import_module
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.failures import is_out_of_memory
-from benchmodels.zoo.base import FULL, NO_FORWARD, TINY, NotInZoo, ZooEntry, ZooModel, ZooRequest, version_of
+from benchmodels.zoo.base import (
+    FULL,
+    NO_FORWARD,
+    NOT_POSSIBLE,
+    TINY,
+    NotInZoo,
+    ZooEntry,
+    ZooModel,
+    ZooRequest,
+    version_of,
+)
 from benchmodels.zoo.shrinking import few
 from benchmodels.zoo.sources import package_folder
 from benchmodels.zoo.vision_import import declare_operators
@@ -23,6 +33,7 @@ FOLDERS = {"autoencoders": "autoencoder", "transformers": "transformer", "unets"
 # Containers of other networks, and parts that are called by another network only.
 NO_NETWORK = re.compile(r"Multi|^ControlNetXSAdapter$|^MotionAdapter$|^DualTransformer2DModel$|Mixin$")
 LAYERS = re.compile(r"(^|_)(layers|depth|depths|blocks|layers_per_block|num_res_blocks|refiner_layers)$")
+WIDTHS = re.compile(r"(^|_)(block_out_channels|cross_attention_dim|base_dim|model_channels|base_channels)$")
 HEADS = re.compile(r"^(num_attention_heads|num_heads|n_heads|heads)$")
 TEXT_WIDTHS = (
     *(
@@ -46,6 +57,7 @@ TEXT_WIDTHS = (
 CHANNELS = ("in_channels", "latent_channels", "num_latent_channels", "audio_channels", "in_dim", "channels")
 SIDES = {TINY: 16, "small": 32, FULL: 64}  # of latents; images of autoencoders are four times as wide
 WORDS, FRAMES, SOUND = 8, 5, 256
+MOST_PARAMETERS = 300_000_000  # of the network on which calls are tried
 
 
 class Way(NamedTuple):
@@ -108,24 +120,22 @@ def _configurations(kind: Any) -> Iterator[Dict[str, Any]]:
     usual = _defaults(kind)
     layers = {name: few(value) for name, value in usual.items() if LAYERS.search(name)}
     heads = {name: few(value, 2) for name, value in usual.items() if HEADS.search(name)}
-    widths = {
-        name: _narrow(value) for name, value in usual.items() if name in ("block_out_channels", "cross_attention_dim")
-    }
+    widths = {name: few(value, 32) for name, value in usual.items() if WIDTHS.search(name)}  # as norms divide them
     for changes in ({**layers, **heads, **widths}, {**layers, **heads}, {**layers, **widths}, layers):
         yield {name: value for name, value in changes.items() if value is not None}
-
-
-def _narrow(value: Any) -> Any:
-    """At most 32 channels, which the usual groups of a normalisation divide."""
-    return few(value, 32)
 
 
 def _smallest(kind: Any, request: ZooRequest) -> Tuple[Any, Dict[str, Any], Way]:
     """The smallest network that can be called, its configuration, and how; the first exception if there is none."""
     torch: Any = import_module("torch")
     first: Optional[BaseException] = None
+    large: List[int] = []
     for config in _configurations(kind):
         try:
+            with torch.device("meta"):  # counts parameters without making them
+                large.append(sum(each.numel() for each in kind(**config).parameters()))
+            if large[-1] > MOST_PARAMETERS:
+                continue
             module = kind(**config).eval()
         except Exception as error:  # the next one may do
             first = first or error
@@ -142,7 +152,9 @@ def _smallest(kind: Any, request: ZooRequest) -> Tuple[Any, Dict[str, Any], Way]
                 if is_out_of_memory(error):
                     raise
                 first = first or error
-    assert first is not None
+    if first is None:
+        text = f"its smallest variant has {min(large) / 1e6:,.0f} M parameters, too many for a trial call"
+        raise NotInZoo(text, NOT_POSSIBLE)
     raise NotInZoo(
         f"none of the usual calls fits it: {type(first).__name__}: {str(first)[:300]}", NO_FORWARD
     ) from first
