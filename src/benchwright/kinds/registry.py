@@ -22,6 +22,7 @@ KINDS: Registry[Callable[[], Kind]] = Registry(
         "script": "benchwright.kinds.models.script:ScriptKind",
         "zoo": "benchwright.kinds.models.zoo.kind:ZooKind",
         "model": "benchwright.kinds.models.model_file:ModelFileKind",
+        "zoo": "benchwright.kinds.models.zoo.kind:ZooKind",
         "command": "benchwright.kinds.command.read:CommandKind",
     },
 )
