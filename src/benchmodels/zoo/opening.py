@@ -14,7 +14,7 @@ from benchmodels.pytorch.models import facts_of
 from benchmodels.runtimes.base import Captured
 from benchmodels.settings import ModelSettings
 from benchmodels.types import Details
-from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NotInZoo, ZooModel, ZooRequest
+from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NOT_POSSIBLE, SCALES, NotInZoo, ZooModel, ZooRequest
 from benchmodels.zoo.registry import UnknownZoo, zoo_named
 
 MOST_INPUTS = 64
@@ -42,6 +42,8 @@ def open_zoo_model(settings: ModelSettings) -> OpenedModel:
         raise NotInZoo(
             f"{zoo_name} is not installed; install it with 'benchwright install --zoo {zoo_name}'", NEEDS_PACKAGE
         )
+    if settings.scale not in SCALES:
+        raise NotInZoo(f"unknown scale '{settings.scale}'; use one of {', '.join(SCALES)}", NOT_POSSIBLE)
     for variable, value in OFFLINE.items():
         os.environ.setdefault(variable, value)
     _seed(settings.seed or 0)

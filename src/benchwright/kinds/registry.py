@@ -20,7 +20,6 @@ KINDS: Registry[Callable[[], Kind]] = Registry(
         "suite": "benchwright.kinds.suite.kind:SuiteKind",
         "tasks": "benchwright.kinds.tasks.read:TaskKind",
         "script": "benchwright.kinds.models.script:ScriptKind",
-        "zoo": "benchwright.kinds.models.zoo.kind:ZooKind",
         "model": "benchwright.kinds.models.model_file:ModelFileKind",
         "zoo": "benchwright.kinds.models.zoo.kind:ZooKind",
         "command": "benchwright.kinds.command.read:CommandKind",

@@ -56,7 +56,8 @@ def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
             remedy="name a folder, or a pattern such as timm:*",
         )
     if not (mine := found[number - 1 :: shards]):
-        count = f"{len(found)} target{'' if len(found) == 1 else 's'}"
+        noun = "model" if any(map(is_zoo_target, found)) else "script"
+        count = f"{len(found)} {noun}{'' if len(found) == 1 else 's'}"
         raise InvalidInput(
             f"nothing is left for {number}/{shards}: there are {count}", where="--shard", remedy="use fewer shards"
         )

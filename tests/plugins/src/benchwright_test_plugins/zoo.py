@@ -32,7 +32,7 @@ class ExampleZoo:
         if request.name == "needy":
             raise NotInZoo("the package 'unheard-of' is not installed", NEEDS_PACKAGE)
         if request.name == "mlp":
-            layers = torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, 3)
+            layers: tuple[Any, ...] = torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, 3)
             inputs = torch.rand(batch, width)
         else:
             layers = torch.nn.Conv2d(3, width, 3), torch.nn.Flatten(1)
