@@ -14,6 +14,7 @@ from typing import Any, Iterable, List
 
 from benchmodels.types import Details
 from benchmodels.zoo.base import NEEDS_NETWORK, NO_FORWARD, NotInZoo, ZooEntry, ZooModel, ZooRequest, version_of
+from benchmodels.zoo.vision_import import declare_operators
 
 LIST = "BENCHWRIGHT_POPULAR"
 TASKS_OF_PIPELINES = {
@@ -43,6 +44,7 @@ class HuggingFaceZoo:
             )
 
     def build(self, request: ZooRequest) -> ZooModel:
+        declare_operators()  # transformers imports torchvision if it is installed
         transformers: Any = import_module("transformers")
         online = os.environ.get("HF_HUB_OFFLINE", "1").lower() in ("0", "false", "no", "off")
         try:
@@ -53,8 +55,9 @@ class HuggingFaceZoo:
             text = f"config.json of {request.name} is not in the cache of this machine; HF_HUB_OFFLINE=0 lets it be fetched"
             raise NotInZoo(text, NEEDS_NETWORK) from error
         kind = _class_of(transformers, config)
-        made: ZooModel = import_module("benchmodels.zoo.transformers.build").from_config(kind, config, request)
-        return made
+        from benchmodels.zoo.transformers.build import from_config
+
+        return from_config(kind, config, request)
 
 
 def _class_of(transformers: Any, config: Any) -> Any:

@@ -47,11 +47,14 @@ def targets(config: Any, scale: str) -> List[SizeTarget]:
 
 def build(architecture: Architecture, head: str, request: ZooRequest) -> ZooModel:
     """The model and its call; NotInZoo with the reason if there is none."""
-    kind, config = _classes(architecture, head)
-    if request.scale == FULL:
-        _check_forward(kind)
-        return _attempt(kind, config, request, False, False)
+    return from_config(*_classes(architecture, head), request)
+
+
+def from_config(kind: Any, config: Any, request: ZooRequest) -> ZooModel:
+    """A model of that class, as its configuration says at full scale."""
     _check_forward(kind)
+    if request.scale == FULL:
+        return _attempt(kind, config, request, False, False)
     try:
         return _first_that_works(kind, config, request)
     except NotInZoo:

@@ -7,6 +7,7 @@ from typing import Iterable
 
 from benchmodels.zoo.base import NOT_POSSIBLE, NotInZoo, ZooEntry, ZooModel, ZooRequest, version_of
 from benchmodels.zoo.transformers.catalogue import BASE, architectures, classes_by_type
+from benchmodels.zoo.vision_import import declare_operators
 
 
 class TransformersZoo:
@@ -35,6 +36,7 @@ class TransformersZoo:
     def build(self, request: ZooRequest) -> ZooModel:
         from benchmodels.zoo.transformers.build import build
 
+        declare_operators()  # transformers imports torchvision if it is installed
         model_type, _, head = request.name.partition("/")
         known = classes_by_type()
         if model_type not in known:
