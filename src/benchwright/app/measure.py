@@ -153,10 +153,9 @@ class _Measurement:
         self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
         packages = {name: None for kind, same in by_kind(stored.benchmarks) for name in kind.packages_for(same)}
         self.probe = ProbeWatch(base.artifacts, self._tell, tuple(packages))
-        self.plan = self._planned([b for b in stored.benchmarks if not b.is_open])
         self.made = 0  # groups of launches
-        self.hooks = HookRunner(self.plan)
-        self.cooldown = Cooldown()
+        self.plan = self._planned([b for b in stored.benchmarks if not b.is_open])
+        self.hooks, self.cooldown = HookRunner(self.plan), Cooldown()
         settings, self.pairs = stored.settings, {b.name: b.pair for b in stored.benchmarks}
         self.enough = EnoughLaunches(settings.enough, self._run, self.pairs, settings.decision)
         # Scripts that are still to be searched depend on the same files and packages as their models will.
@@ -187,6 +186,7 @@ class _Measurement:
             probe_path=str(self.probe.folder),
             usable_cores=usable_cores(self.machine),
             not_ready={b.name: why for b in benchmarks if (why := self.stored.not_ready.get(b.name)) is not None},
+            goes_on=self.made > 0,
         )
 
     def _show_plan(self) -> None:

@@ -43,11 +43,12 @@ def make_plan(
     usable_cores: Sequence[int],
     not_ready: Mapping[str, str] | None = None,
     count_work: bool = False,
+    goes_on: bool = False,
 ) -> Plan:
     """The jobs of every benchmark in launch order; what this machine cannot run is skipped with a reason.
 
     `kinds` gives a benchmark's kind. `not_ready`: benchmarks that lack their environment or data, with why. `count_work`:
-    scripts being searched for models also count their arithmetic.
+    scripts being searched for models also count their arithmetic. `goes_on`: others like them were launched before.
     """
     for benchmark in benchmarks:
         _check_cores(benchmark, usable_cores)
@@ -74,7 +75,7 @@ def make_plan(
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(runnable, settings))
     ]
-    launches = with_shared_starts(with_turns_ahead(launches, usable_cores), settings)
+    launches = with_shared_starts(with_turns_ahead(launches, usable_cores), settings, goes_on=goes_on)
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
     return Plan(
         benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=settings.up_to, notes=notes

@@ -45,8 +45,11 @@ def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence
     return made
 
 
-def with_shared_starts(launches: Sequence[tuple[Job, ...]], settings: RunSettings) -> list[tuple[Job, ...]]:
-    """Without warm starts where none are wanted, or where no two launches could share one.
+def with_shared_starts(
+    launches: Sequence[tuple[Job, ...]], settings: RunSettings, *, goes_on: bool = False
+) -> list[tuple[Job, ...]]:
+    """Without warm starts where none are wanted, or where no two launches could share one. `goes_on`: these are not the
+    first launches of their run, so each may share its start with an earlier or later one.
 
     Launches that decide an A/B are independent of each other in all they can be, so they are started afresh.
     """
@@ -54,7 +57,7 @@ def with_shared_starts(launches: Sequence[tuple[Job, ...]], settings: RunSetting
     shared = Counter(_start(jobs[0]) for jobs in launches if jobs and jobs[0].warm and not never)
 
     def is_warm(jobs: tuple[Job, ...]) -> bool:
-        return len(jobs) == 1 and jobs[0].barrier is None and shared[_start(jobs[0])] > 1
+        return len(jobs) == 1 and jobs[0].barrier is None and shared[_start(jobs[0])] > (not goes_on)
 
     return [tuple(map(_warm if is_warm(jobs) else _cold, jobs)) for jobs in launches]
 

@@ -38,6 +38,11 @@ def test_a_launch_that_shares_its_start_with_none_is_cold(other):
     assert warm(job("a"), job("b"), job("c", **other)) == ["a", "b"]
 
 
+def test_one_of_a_run_that_goes_on_is_warm():
+    [[found]] = with_shared_starts([(job("a"),)], RunSettings(), goes_on=True)
+    assert found.warm == ("torch",)
+
+
 def test_launches_of_a_benchmark_have_different_layouts():
     jobs = [(job(f"{name}{n}", repeat=n),) for n in range(6) for name in "ab"]
     launches = with_shared_starts(jobs, RunSettings(repeat=6))

@@ -31,6 +31,7 @@ class ScriptLauncher:
         self._base = base
         self._executor = executor
         self._observer = observer
+        self._launched = 0
 
     def run(self, script: Benchmark, folder: Path, *, count_work: bool = False) -> ScriptDiscovery:
         """What the script called; its events and its output go to `folder`.
@@ -47,7 +48,9 @@ class ScriptLauncher:
             probe_path=str(probe_folder(self._base.artifacts, self._observer.on_trouble, ScriptKind.probe_packages)),
             usable_cores=usable_cores(self._executor.machine()),
             count_work=count_work,
+            goes_on=self._launched > 0,
         )
+        self._launched += 1
         if script.name in plan.skipped:
             reason, text = plan.skipped[script.name]
             return ScriptDiscovery(script=script.source, models=(), exit_code=None, trouble=text, reason=reason)
