@@ -88,6 +88,7 @@ class RunOptions(TypedDict, total=False):
     weights: bool
     cold: bool
     overlap: bool
+    build_jobs: int | None
     profile: bool
     shapes: Mapping[str, str | Sequence[int]] | None
     trust: bool

@@ -146,6 +146,7 @@ class CachedBuild:
         self.key: str = manifest["key"]
         self.parts: Details = manifest["parts"]
         self.steps: List[Details] = manifest["steps"]
+        self.made_at: float = manifest["made_at"]
         self._lock = lock
 
     def release(self) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
+import importlib
 import json
 import os
 import signal
@@ -10,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
+import benchprobe
 from benchmodels.build.build import PARENT
 from benchmodels.build.building import FACTS
 from benchmodels.failures import ERROR, TIMED_OUT, ModelFailure, failure_of_ending, has_room, kernel_ooms
@@ -60,9 +64,59 @@ def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: st
     part = as_config(settings._replace(mode=BUILD, builds=folder))
     environment = {**os.environ, VARIABLE: json.dumps({"stream": stream, PART: part}), PARENT: str(os.getpid())}
     words = [script, *args] if script else []
+    if "benchmodels.warm.pages" in sys.modules:  # torch is imported, and nothing was done with it yet
+        return _Forked(words, environment)
     argv = [sys.executable, "-m", "benchmodels", *words]
     # Its own session: it and everything it starts can be killed together.
     return subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+class _Forked:
+    """A child that begins where this process is, in a session of its own."""
+
+    def __init__(self, words: List[str], environment: Mapping[str, str]) -> None:
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._build(words, environment)
+
+    def wait(self) -> None:
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)  # it may not have had its session yet
+        os.waitpid(self.pid, 0)
+
+    @staticmethod
+    def _build(words: List[str], environment: Mapping[str, str]) -> NoReturn:
+        code: Any = 1
+        try:
+            os.setsid()
+            os.environ.update(environment)
+            importlib.reload(benchprobe)  # which reads its configuration again
+            from benchmodels.__main__ import main
+
+            code = main(words)
+        except SystemExit as ended:
+            code = ended.code
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            atexit._run_exitfuncs()
+            with contextlib.suppress(Exception):  # closed by the script
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+class BuiltBefore(NamedTuple):
+    """Builds of this run were made since then, so many at a time, before what they are for was measured."""
+
+    since: float
+    beside: int
+
+
+def built_before(environment: Mapping[str, str] = os.environ) -> Optional[BuiltBefore]:
+    """None: the build of this process was not made ahead."""
+    told = json.loads(environment.get(VARIABLE) or "{}").get("built")
+    return None if told is None else BuiltBefore(float(told["since"]), int(told["beside"]))
 
 
 class _Watch:

@@ -22,7 +22,7 @@ from benchmodels.build.building import (
 )
 from benchmodels.build.cache import BuildCache, CachedBuild, Make
 from benchmodels.build.labels import keep_labels
-from benchmodels.build.process import build_in_child
+from benchmodels.build.process import build_in_child, built_before
 from benchmodels.build.references import kept_reference
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
@@ -91,6 +91,10 @@ class MeasureJob:
             )
             self._measuring().measure(subject)
 
+    def build_artifact(self, script: str, args: Sequence[str]) -> None:
+        """Builds it into the cache, unless it is there; for a later process that measures it."""
+        self._entry(script, args, self._settings.builds).release()
+
     def measure_module(self, captured: Captured, reference: Optional[Callable[[], Reference]] = None) -> None:
         """`reference`: where it comes from, if the module is not to be asked each time."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
@@ -151,17 +155,20 @@ class MeasureJob:
             return cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=self._settings.rebuild)
 
     def _tell_build(self, entry: CachedBuild) -> None:
-        """Reports steps of an earlier build as cached; they are not samples of this launch."""
-        now = self._settings.built_by_caller == BUILT_NOW
+        """Reports steps of an earlier build as cached; they are not samples of this launch, unless it was made for it."""
+        ahead = built_before()
+        mine = ahead is not None and entry.made_at >= ahead.since
+        now = self._settings.built_by_caller == BUILT_NOW or mine
         for step in entry.steps if entry.cached else ():
             self._reports.event("build_step", **{**step, "cached": not now})
         if entry.cached and not now:
             return
+        labels = {"build_jobs": str(ahead.beside)} if ahead is not None and mine and ahead.beside > 1 else {}
         built = [step for step in entry.steps if step["step"] not in NOT_OF_THE_BUILD]
         if built:
-            self._reports.measured("time.build", [build_seconds(built)])
+            self._reports.measured("time.build", [build_seconds(built)], labels=labels)
         for step in built:
-            self._reports.measured(f"build.{step['step']}", [step["seconds"]])
+            self._reports.measured(f"build.{step['step']}", [step["seconds"]], labels=labels)
 
     def _key_parts(self, script: str, args: Sequence[str]) -> Details:
         settings = self._settings

@@ -70,6 +70,8 @@ def _measure_elsewhere(
     job = MeasureJob(settings, runtime, options_of(settings), reports)
     if runtime.kind == MODULE:
         job.measure_zoo() if settings.zoo else job.measure_exported()
+    elif settings.only_build:
+        job.build_artifact(script, list(args))
     else:
         job.measure_artifact(script, list(args))
 

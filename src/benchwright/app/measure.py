@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -12,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.app.after_run import written_body
+from benchwright.app.launches.builds import BuildsAhead
 from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
 from benchwright.app.launches.examined import add_examined
@@ -19,7 +19,7 @@ from benchwright.app.launches.growth import OpenScripts, scripts_left, with_more
 from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.job_files import empty_folder, remove_folder, still_to_launch, write_file
 from benchwright.app.launches.leftovers import clear_leftovers
-from benchwright.app.launches.readiness import not_ready, refuse_if_none_is_ready
+from benchwright.app.launches.readiness import busy_notes, not_ready, refuse_if_none_is_ready
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
@@ -29,7 +29,7 @@ from benchwright.core.run import Launch, Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
-from benchwright.executors.observer import Observer, is_this_machine, usable_cores
+from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
@@ -156,6 +156,7 @@ class _Measurement:
         self.made = 0  # groups of launches
         self.plan = self._planned([b for b in stored.benchmarks if not b.is_open])
         self.hooks, self.cooldown = HookRunner(self.plan), Cooldown()
+        self.builds = BuildsAhead(folder.path, executor, observer, stored.settings.build_jobs, self.machine.cores)
         settings, self.pairs = stored.settings, {b.name: b.pair for b in stored.benchmarks}
         self.enough = EnoughLaunches(settings.enough, self._run, self.pairs, settings.decision)
         # Scripts that are still to be searched depend on the same files and packages as their models will.
@@ -321,7 +322,9 @@ class _Measurement:
 
     def _launch(self, number: int, total: int, group: Sequence[Sequence[Job]]) -> dict[str, Outcome]:
         """Runs the jobs of launches that are started together; returns what the executor has to say about each."""
-        group = still_to_launch(group)
+        group = self.builds.ready(still_to_launch(group), self.plan.launches)
+        if not group:
+            return {}
         jobs = [job for launch in group for job in launch]
         for job in jobs:
             self.folder.set_aside(job.id)
@@ -384,10 +387,7 @@ class _Measurement:
         return run
 
     def _note_environment(self) -> None:
-        load = os.getloadavg()[0] if is_this_machine(self.machine) else 0.0
-        if load > 0.5 * self.machine.cores and self.machine.cores > 0:
-            text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
-            self._add_notes([Note(text=text, kind="busy")])
+        self._add_notes(busy_notes(self.machine))
         for kind, same in by_kind(b for b in self.stored.benchmarks if b.name not in self.plan.skipped):
             self._add_notes(Note(text=text) for text in kind.warnings(same, self.stored.settings))
 

@@ -215,6 +215,8 @@ def _of_models() -> Iterable[Option]:
         help="Limit for the search of a script for its models; those found until then count.  [default: 10m]")
     yield _option(OF_MODELS, "--rebuild", "choice", choices=("if_needed", "always", "never"), default="if_needed", applies=_MODELS,
         help="When to look for, export and compile models again.  [default: if_needed]")
+    yield _option(OF_MODELS, "--build-jobs", "count", "N", least=1, applies=_MODELS,
+        help="Builds at a time, while nothing is measured.  [default: one for every four cores]")
     yield _option(OF_MODELS, "--build-timeout", metavar="TIME", default="10m", applies=_MODELS,
         help="Limit for each step of a build.  [default: 10m]")
 

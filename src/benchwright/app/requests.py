@@ -109,6 +109,7 @@ def request_of(
         cold=values["cold"],
         overlap=values["overlap"],
         lock_clocks=values["lock_clocks"],
+        build_jobs=values["build_jobs"],
         max_memory_bytes=parse.max_memory_of(values["max_memory"]),
         sample_interval_s=parse.sample_interval_of(values["sample_interval"]),
         seed=values["seed"],

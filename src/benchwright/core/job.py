@@ -34,6 +34,20 @@ class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
     place: int = 0
 
 
+class JobBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """How what a job measures is built before, by a process of its own: `probe` and `warm` in place of the job's."""
+
+    probe: dict[str, Any]
+    warm: tuple[str, ...] = ()
+
+
+class BuiltAhead(msgspec.Struct, frozen=True, kw_only=True):
+    """When the builds of this run began (seconds since 1970), and how many were made at a time."""
+
+    since: float
+    beside: int
+
+
 class StepsApart(msgspec.Struct, frozen=True, kw_only=True):
     """How a job with steps runs on a board: what is measured there, the steps before and after it on this machine."""
 
@@ -69,6 +83,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     probe_path: str | None = None  # the folder that holds benchprobe and nothing else
     barrier: JobBarrier | None = None
     turn: JobTurn | None = None
+    build: JobBuild | None = None  # None: nothing is built, or its own process does that
+    built: BuiltAhead | None = None
     sample_interval_s: float = 0.5
     echo: bool = False  # forward the program's output to the listener
     discard_log: bool = False  # remove the log after success

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.job import StepsApart
+from benchwright.core.job import JobBuild, StepsApart
 from benchwright.core.machine import Machine
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
@@ -44,6 +44,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     cooldown_s: float = 0.0  # between the end of the launch before and its start
     wait_s: float = 0.0  # before its start
     apart: StepsApart | None = None  # on a board: its steps here, its program there
+    build: JobBuild | None = None
     ahead: bool = False  # it can start up while another one is measured, and then wait for its turn
     warm: tuple[str, ...] = ()  # modules that may be imported before the process is forked
     printed: str | None = None  # lines of the log that contain this are events, too; empty: all lines

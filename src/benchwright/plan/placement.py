@@ -239,6 +239,7 @@ class _JobMaker:
             printed=command.printed,
             data_file=command.data_file,
             warm=command.warm,
+            build=command.build if launch.repeat in (None, 0) and not launch.warmup else None,
         )
 
     def _barrier(

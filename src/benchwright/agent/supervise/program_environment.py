@@ -61,6 +61,8 @@ def _voirfile_for_many(job: Job) -> str | None:
 def probe_configuration(job: Job) -> dict[str, object]:
     """What benchprobe reads inside the program."""
     configuration: dict[str, object] = {**job.probe, "stream": job.stream}
+    if job.built is not None:
+        configuration["built"] = {"since": job.built.since, "beside": job.built.beside}
     if job.turn is not None:
         configuration["turn"] = {"folder": job.turn.folder, "place": job.turn.place}
     if job.barrier is not None:

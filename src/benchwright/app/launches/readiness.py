@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure
+from benchwright.core.machine import Machine
+from benchwright.core.note import Note
 from benchwright.core.settings import RunSettings
+from benchwright.executors.observer import is_this_machine
 from benchwright.kinds.base import nothing_ready
 from benchwright.kinds.registry import by_kind
+
+
+def busy_notes(machine: Machine) -> list[Note]:
+    """Whether the machine has much to do before anything is measured."""
+    load = os.getloadavg()[0] if is_this_machine(machine) else 0.0
+    if machine.cores <= 0 or load <= 0.5 * machine.cores:
+        return []
+    text = f"the machine was busy before this run began (load {load:.1f} on {machine.cores} cores)"
+    return [Note(text=text, kind="busy")]
 
 
 def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:

@@ -102,6 +102,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     cold: bool = False
     overlap: bool = False
     lock_clocks: str | None = None  # in MHz, or "auto"
+    build_jobs: int | None = None
     max_memory_bytes: int | None = None
     sample_interval_s: float = 0.5
     seed: int = 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.job import JobBuild
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
 from benchwright.core.status import Reason
@@ -73,7 +75,8 @@ class ModelPlanner(PlainPlanner):
         # A script may use the GPU whenever it likes; a zoo's models are built on the processor.
         ahead = bool(warm) and work.zoo is not None and work.device.startswith("cuda")
         argv = (work.python, *_MODULE, *words)
-        return JobCommand(argv, work.cwd, env | benchmark.env, probe=probe, warm=warm, ahead=ahead)
+        build = None if warm or not work.builds else _build_of(work, probe)
+        return JobCommand(argv, work.cwd, env | benchmark.env, probe=probe, warm=warm, ahead=ahead, build=build)
 
 
 def _imports_of(model: Model) -> tuple[str, ...]:
@@ -81,6 +84,13 @@ def _imports_of(model: Model) -> tuple[str, ...]:
     if model.zoo is None:
         return _TORCH
     return (*_TORCH, *_OF_ZOOS.get(model.zoo.partition(":")[0], ()), "benchmodels.zoo.opening")
+
+
+def _build_of(model: Model, probe: dict[str, Any]) -> JobBuild:
+    """What is built is a module of torch, except from a file of another runtime."""
+    from_torch = model.file is None or model.file.endswith(".pt2")
+    only = {"models": {**probe["models"], "only_build": True}}
+    return JobBuild(probe=only, warm=_imports_of(model) if from_torch else ())
 
 
 def thread_settings(threads: int) -> dict[str, str]:
