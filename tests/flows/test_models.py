@@ -311,7 +311,7 @@ def test_rates_count_calls_unless_the_batch_is_known(bw: CommandLine, script: Ca
     assert (told["model"]["items"], told["model"]["items_from"]) == (10, "--items")
     assert next(m["unit"] for m in told["metrics"] if m["metric"] == "rate") == "items/s"
     assert (
-        "applies to models in scripts and model files, not to commands"
+        "applies to models in scripts, model files and models of zoos, not to commands"
         in bw("run", "--items", "2", "--", "true", code=2).stderr
     )
 
