@@ -75,7 +75,8 @@ class ModelPlanner(PlainPlanner):
         # A script may use the GPU whenever it likes; a zoo's models are built on the processor.
         ahead = bool(warm) and work.zoo is not None and work.device.startswith("cuda")
         argv = (work.python, *_MODULE, *words)
-        build = None if warm or not work.builds else _build_of(work, probe)
+        can_be_made = work.script or work.file or work.zoo  # anything else is held by the process that asks for it
+        build = _build_of(work, probe) if can_be_made and work.builds and not warm else None
         return JobCommand(argv, work.cwd, env | benchmark.env, probe=probe, warm=warm, ahead=ahead, build=build)
 
 
