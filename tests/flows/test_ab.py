@@ -157,7 +157,7 @@ def test_every_format_has_the_verdict_and_the_doubt(bw: CommandLine) -> None:
     bw("ab", *sides, *SPEED, *SIX, *files, "--", "sh", "-c", "sleep 0.01; echo speed=$0", code=1)
     read = {name: (bw.cwd / name).read_text() for name in ("x.html", "x.json", "x.csv", "x.md", "x.xml", "comment.md")}
     doubts = json.loads(read["x.json"])["doubts"]
-    assert "| `sh` | `speed` | -10.0 % \\[-10.0, -10.0\\] | 🔴 regressed |" in read["x.md"]
+    assert "| `sh` | `speed` | 100 → 90 | -10.0 % \\[-10.0, -10.0\\] | 🔴 regressed |" in read["x.md"]
     assert "<!-- benchwright: ab sh -->" in read["comment.md"]
     assert "regressed" in read["x.html"]
     assert "sh,speed" in read["x.csv"]
