@@ -101,9 +101,11 @@ class ModelMeasurement:
             began = perf_counter_ns()
             session = subject.load()
             load_s = (perf_counter_ns() - began) / 1e9
+            peak.end_phase("load")
         try:
             calls = _Calls(session, subject.inputs, peak)
             outputs = self._first_calls(calls, subject.build_s, load_s)
+            peak.end_phase("first call")
             self._tell_runtime(session)
             if self._settings.profile:
                 self._profile(calls)
@@ -208,9 +210,14 @@ class ModelMeasurement:
     def _tell_memory(self, peak: PeakMemory) -> None:
         host = peak.host_bytes()
         self._reports.measured("memory.host", [host], "B", labels={"bound": "upper"} if peak.is_upper_bound else {})
+        peak.end_phase("measured")
         device = peak.device_bytes()
         if device is not None:
             self._reports.measured("memory.device", [device], "B")
+        for phase, size in peak.device_phases.items():
+            self._reports.measured("memory.device_peak", [size], "B", labels={"phase": phase})
+        for metric, value in peak.device_view().items():
+            self._reports.measured(metric, [value], "ratio" if metric.endswith("fragmentation") else "B")
 
     def _tell_items(self, subject: Subject) -> Optional[Batch]:
         """Items per call. The loop counts calls; readers multiply."""

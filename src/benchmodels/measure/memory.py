@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional
 
 from benchmodels.failures import read_number
 
@@ -16,6 +16,7 @@ class PeakMemory:
     def __init__(self) -> None:
         self.is_upper_bound = not _reset()
         self._so_far = 0
+        self.device_phases: Dict[str, int] = {}  # torch's peak in each part of a measurement
         _reset_device()
 
     @contextmanager
@@ -33,10 +34,29 @@ class PeakMemory:
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
+    def end_phase(self, name: str) -> None:
+        """What torch allocated on its device until here was for that part of the measurement."""
+        cuda = _cuda()
+        if cuda is not None:
+            self.device_phases[name] = int(cuda.max_memory_allocated())
+            cuda.reset_peak_memory_stats()
+
     def device_bytes(self) -> Optional[int]:
         """Peak allocation by torch on the device; None: torch uses no device."""
         cuda = _cuda()
-        return None if cuda is None else int(cuda.max_memory_allocated())
+        return None if cuda is None else max([int(cuda.max_memory_allocated()), *self.device_phases.values()])
+
+    def device_view(self) -> Dict[str, float]:
+        """Now: what torch has reserved for its allocations, how much of that lies unused between them, and what the driver says
+        is used on the device, by everybody and with the runtime's own."""
+        cuda = _cuda()
+        if cuda is None:
+            return {}
+        free, total = cuda.mem_get_info()
+        reserved = int(cuda.memory_reserved())
+        unused = int(cuda.memory_stats().get("inactive_split_bytes.all.current", 0))
+        found = {"memory.device_reserved": float(reserved), "memory.device_driver": float(total - free)}
+        return {**found, "memory.device_fragmentation": unused / reserved} if reserved else found
 
 
 def _reset(path: str = "/proc/self/clear_refs") -> bool:

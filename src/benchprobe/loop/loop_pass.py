@@ -247,7 +247,7 @@ class LoopPass:
             budget = min(budget, self.measurement.budget())
         self.size_of = self._size_finder
         short = 0 < self._probe.step_ns.get(self.name, 0) < device.STAMPED_FROM_NS
-        if self._batch_size is not None and not (short and self._again):
+        if self._batch_size is not None and not self._again:  # each such chunk drains the device
             budget = self._look_at_first_and_last(budget)
         self.budget = budget
         ask = perf_counter_ns()

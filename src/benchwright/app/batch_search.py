@@ -23,6 +23,7 @@ from benchwright.kinds.suite.plan.batch_search import Bounds, next_size
 from benchwright.kinds.suite.scaling import peak_memory, performance, ran_out_of_memory
 from benchwright.runs.scaling_file import Saved, add_observations
 
+_WITHIN = 0.02  # a trial takes as long as a launch, and one more size hardly changes what a device does
 _AUTO_BATCH = re.compile(r"auto_batch\(\s*(\d{1,9})\s*\)", re.ASCII)
 
 
@@ -133,7 +134,7 @@ def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None =
     trials = suite_trials(order, observer)
     found: list[BatchSearch] = []
     for name, start in starts.items():
-        bounds = Bounds(start=start, multiple=multiple)
+        bounds = Bounds(start=start, multiple=multiple, within=_WITHIN)
         found += find_and_save([name], trials, file, bounds=bounds, cpu=os.cpu_count(), on_trial=on_trial)
     return SuiteSearch(str(file), tuple(found))
 

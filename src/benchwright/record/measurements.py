@@ -14,7 +14,7 @@ from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, LoopRecord
 from benchwright.record.loops.measurements import given_measurement, loop_measurements, over_ranks
-from benchwright.record.loops.steps import samples_of
+from benchwright.record.loops.steps import NS, samples_of
 from benchwright.record.notes import loop_choice_notes
 from benchwright.record.samples import Span, united
 from benchwright.record.voir_rates import VoirMeasured
@@ -75,11 +75,20 @@ def _energy(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[M
     items = [record.phases[MEASURED].items.total for record in counting]
     if span is None or not items or not all(items):
         return []
-    used = fold.samples.energy_j(united([s for record in counting for s in record.phases[MEASURED].stretches()]))
+    stretches = united([s for record in counting for s in record.phases[MEASURED].stretches()])
+    used = fold.samples.energy_j(stretches)
     if used is None:
         return []
-    each = used / sum(n for n in items if n is not None)
-    return [Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(each,), source="sampler")]
+    joules = {"energy.item": used}
+    idle, devices = fold.samples.idle_w(span), fold.samples.counted_devices
+    if idle and set(idle) == devices:
+        at_rest = sum(idle.values()) * sum(end - begin for begin, end in stretches) * NS
+        joules["energy.item_above_idle"] = max(0.0, used - at_rest)
+    done = sum(n for n in items if n is not None)
+    return [
+        Measurement(metric=metric, unit="J", direction=Direction.LOWER, samples=(total / done,), source="sampler")
+        for metric, total in joules.items()
+    ]
 
 
 def _time_of_steps(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import pairwise
+from operator import or_
+from statistics import median
 
 import msgspec
 
@@ -40,6 +43,7 @@ _OF_GPUS = {
     "load_percent": _Series("gpu.load", "%", Direction.NEITHER, "average", of_loop=True),
     "others_percent": _Series("gpu.others", "%", Direction.LOWER, "average", of_loop=True),
     "power_w": _Series("gpu.power", "W", Direction.LOWER, "average", of_loop=True),
+    "power_limit_w": _Series("gpu.power_limit", "W", Direction.NEITHER, "median", of_loop=True),
     "sm_clock_mhz": _Series("gpu.clock", "MHz", Direction.NEITHER, "median", of_loop=True),
     "memory_clock_mhz": _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
     "temperature_c": _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
@@ -77,6 +81,7 @@ _THROTTLED = {
 _POWER_CAP = 0x4  # the only one that is normal for a fully loaded GPU
 BUSY_SHARE = 0.97
 OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
+IDLE_PERCENT = 1.0  # of a GPU: less is nothing
 FULL_PERCENT = 3.0  # less than this idle: no core was free
 SLEEPY_SHARE = 0.2
 NEAR_PEAK = 1.05  # PSS counts as a peak if RSS was within this factor of its own peak when PSS was read
@@ -105,14 +110,14 @@ class Samples(msgspec.Struct):
     """Collects `sample` events and condenses them at the end."""
 
     series: dict[tuple[str, str, str | None], list[Point]] = {}
-    throttle: dict[str, int] = {}
+    throttle: dict[str, list[tuple[int, int]]] = {}  # by device: when, and the driver's bits
 
     def add(self, event: Event) -> None:
         device = event.get("device")
         label = None if device is None else str(device)
         for name, value in event.get("values", {}).items():
             if name == "throttle":
-                self.throttle[label or ""] = self.throttle.get(label or "", 0) | int(value)
+                self.throttle.setdefault(label or "", []).append((event["t"], int(value)))
             elif isinstance(value, int | float):
                 self.series.setdefault((event["sampler"], name, label), []).append((event["t"], float(value)))
 
@@ -128,12 +133,18 @@ class Samples(msgspec.Struct):
             elif how is not None:
                 before, inside = _split(points, measured if how.of_loop else None)
                 found.append(_measurement(how, inside, device, before))
-        return found
+        idle = _Series("gpu.idle_power", "W", Direction.LOWER, "last")
+        return found + [_measurement(idle, (watts,), device) for device, watts in self.idle_w(measured).items()]
 
     def energy_j(self, stretches: Sequence[Span]) -> float | None:
         """Energy of all devices in those stretches; None if it is not known of one of them."""
         counters = [points for (_, name, _), points in self.series.items() if name == "energy_j"]
         return _sum_of(_used_in(points, stretches) for points in counters)
+
+    @property
+    def counted_devices(self) -> set[str | None]:
+        """Those that have a counter of energy."""
+        return {device for _, name, device in self.series if name == "energy_j"}
 
     def cpu_s(self, stretches: Sequence[Span], ended: tuple[int, float]) -> float | None:
         """CPU time of all processes in those stretches. `ended`: when they had ended, and what they had used in all."""
@@ -154,12 +165,38 @@ class Samples(msgspec.Struct):
         figure = self._busy(measured) if cpu_share > SLEEPY_SHARE else None
         if figure is not None:
             notes.append(Note(text="ran while the machine was busy", evidence=figure, kind="busy"))
-        for device, mask in sorted(self.throttle.items()):
-            reasons = [text for bit, text in _THROTTLED.items() if mask & bit]
-            if reasons:
-                kind = "throttled" if mask & ~_POWER_CAP & sum(_THROTTLED) else "power_cap"
-                notes.append(Note(text=f"GPU {device} lowered its clock: {', '.join(reasons)}", kind=kind))
+        notes += [note for device in sorted(self.throttle) if (note := self._lowered(device, measured)) is not None]
         return notes + self._shared(measured)
+
+    def _lowered(self, device: str, measured: Span | None) -> Note | None:
+        """Why the clock of a GPU was lowered, how often, and how far; None if it was not while the loop was measured."""
+        _, seen = _split([(t, float(bits)) for t, bits in self.throttle[device]], measured)
+        masks = [int(bits) & sum(_THROTTLED) for bits in seen]
+        mask = reduce(or_, masks, 0)
+        if not mask:
+            return None
+        reasons = [text for bit, text in _THROTTLED.items() if mask & bit]
+        evidence = f"in {sum(map(bool, masks))} of {len(masks)} samples"
+        clocks = self._of_gpu("sm_clock_mhz", device)
+        _, inside = _split(clocks, measured)
+        if inside:
+            evidence += f", at {median(inside):,.0f} of {max(value for _, value in clocks):,.0f} MHz"
+        kind = "throttled" if mask & ~_POWER_CAP else "power_cap"
+        return Note(text=f"GPU {device} lowered its clock: {', '.join(reasons)}", evidence=evidence, kind=kind)
+
+    def _of_gpu(self, name: str, device: str) -> list[Point]:
+        return next((self.series[key] for s in GPU_SAMPLERS if (key := (s, name, device)) in self.series), [])
+
+    def idle_w(self, measured: Span | None) -> dict[str, float]:
+        """By device, its power while nothing ran on it, before the loop was measured; not known of one that was never idle."""
+        found: dict[str, float] = {}
+        for sampler, name, device in self.series:
+            if sampler in GPU_SAMPLERS and name == "load_percent" and device is not None and measured is not None:
+                idle = {t for t, load in self.series[sampler, name, device] if load <= IDLE_PERCENT and t < measured[0]}
+                watts = [w for t, w in self._of_gpu("power_w", device) if t in idle]
+                if watts:
+                    found[device] = min(watts)
+        return found
 
     def _shared(self, measured: Span | None) -> list[Note]:
         notes = []

@@ -13,6 +13,7 @@ from builders import benchmark
 from benchwright.analysis.summary import launch_value
 from benchwright.core.job import Job, JobBarrier
 from benchwright.core.metric import MetricSpec
+from benchwright.core.note import Note
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
@@ -424,6 +425,52 @@ def test_every_reason_for_a_lower_clock_that_was_ever_seen_is_named() -> None:
     assert recorded(events[3]).notes == ()
     # A power cap alone is what a GPU at full work has: it does not keep a launch from deciding.
     assert [recorded(*events).notes[0].kind, recorded(events[0]).notes[0].kind] == ["throttled", "power_cap"]
+
+
+def test_a_lowered_clock_says_how_often_and_how_far_and_only_while_measured() -> None:
+    second = 1_000_000_000
+    loop_ = [
+        {"event": "loop", "process": 1, "loop": 1, "name": "train", "counts": True},
+        {"event": "steps", "process": 1, "loop": 1, "first": 0, "phase": "measured", "t": 2 * second}
+        | {"step_ns": [second] * 4, "wait_ns": [0] * 4, "items": 5},
+    ]
+
+    def seen(*masks: int) -> list[Note]:
+        clocks = [1980, 1980, 1400, 1410, 1420, 1410, 1980]
+        samples = [
+            {"event": "sample", "sampler": "nvidia", "device": 0, "t": t * second + 1}
+            | {"values": {"throttle": mask, "sm_clock_mhz": clock}}
+            for t, (mask, clock) in enumerate(zip(masks, clocks, strict=True))
+        ]
+        return [note for note in recorded(*samples, *loop_).notes if "clock" in note.text]
+
+    (note,) = seen(0, 0, 4, 4, 0, 4, 0)
+    assert note.evidence == "in 3 of 4 samples, at 1,410 of 1,980 MHz"
+    assert seen(4, 0x40, 0, 0, 0, 0, 0x40) == [], "before and after, which explains nothing"
+
+
+def test_what_a_gpu_uses_at_rest_is_told_apart_from_the_work() -> None:
+    second = 1_000_000_000
+
+    def sampled(loads: tuple[int, ...]) -> Launch:
+        samples = [
+            {"event": "sample", "sampler": "nvidia", "device": 0, "t": t * second}
+            | {"values": {"energy_j": joules, "power_w": watts, "load_percent": load}}
+            for t, (joules, watts, load) in enumerate(
+                zip((0, 80, 400, 1000, 1600, 2200), (80, 95, 500, 600, 600, 600), loads, strict=True)
+            )
+        ]
+        loop_ = [
+            {"event": "loop", "process": 1, "loop": 1, "name": "train", "counts": True},
+            {"event": "steps", "process": 1, "loop": 1, "first": 0, "phase": "measured", "t": 2 * second}
+            | {"step_ns": [second] * 3, "wait_ns": [0] * 3, "items": 5},
+        ]
+        return recorded(*samples, *loop_)
+
+    launch = sampled((0, 0, 90, 100, 100, 100))
+    found = {m.metric: m.samples[0] for m in launch.measurements if m.metric.startswith(("energy.", "gpu.idle"))}
+    assert found == {"energy.item": 120.0, "energy.item_above_idle": (1800.0 - 3 * 80.0) / 15, "gpu.idle_power": 80.0}
+    assert sampled((100,) * 6).measurement("energy.item_above_idle") is None, "never seen at rest"
 
 
 def test_a_gpu_that_another_program_used_too_is_mentioned() -> None:

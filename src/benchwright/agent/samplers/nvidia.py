@@ -119,6 +119,7 @@ def _readers(nvml: Any) -> dict[str, Reader]:
         "memory": memory,
         "load": lambda handle: {"load_percent": nvml.nvmlDeviceGetUtilizationRates(handle).gpu},
         "power": lambda handle: {"power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1e3},
+        "power_limit": lambda handle: {"power_limit_w": nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1e3},
         "energy": lambda handle: {"energy_j": nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3},
         "sm_clock": lambda handle: {"sm_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)},
         "memory_clock": lambda handle: {"memory_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)},

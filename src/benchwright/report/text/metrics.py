@@ -82,6 +82,10 @@ _LABELS = {
     "gpu.memory_clock": "GPU memory clock",
     "gpu.clock": "GPU clock",
     "gpu.power": "GPU power",
+    "gpu.power_limit": "GPU power limit",
+    "gpu.idle_power": "GPU power when idle",
+    "energy.item_above_idle": "energy.item above idle",
+    "energy.call_above_idle": "energy.call above idle",
     "gpu.temperature": "GPU temperature",
     "gpu.energy": "GPU energy",
 }

@@ -133,9 +133,10 @@ def _of_calls(found: list[Measurement]) -> list[Measurement]:
 def _in_items(m: Measurement, items: int | None) -> Measurement:
     """From calls to items: rates of its loop and streams, and the energy of a step."""
     each = float(items or 1)
-    if m.metric == "energy.item":
+    if m.metric.startswith("energy.item"):
         samples = tuple(value / each for value in m.samples)
-        return msgspec.structs.replace(m, metric="energy.call" if items is None else m.metric, samples=samples)
+        metric = m.metric.replace("item", "call") if items is None else m.metric
+        return msgspec.structs.replace(m, metric=metric, samples=samples)
     if m.source not in ("loop", "model") or m.unit not in _OF_CALLS:
         return m
     return msgspec.structs.replace(

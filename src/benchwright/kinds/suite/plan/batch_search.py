@@ -14,6 +14,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     multiple: int = 8
     most: int = 1 << 20
     trials: int = 20
+    within: float = 0.0  # the search ends when the largest is known up to this share of it
 
 
 def next_size(fits: Mapping[int, bool], bounds: Bounds) -> int | None:
@@ -28,6 +29,8 @@ def next_size(fits: Mapping[int, bool], bounds: Bounds) -> int | None:
     too_large = min((size for size, fitted in fits.items() if not fitted and size > largest), default=None)
     if too_large is None:
         return None if largest >= most else min(most, _down(2 * largest, bounds.multiple))
+    if largest and too_large - largest <= bounds.within * largest:
+        return None
     # Below the first multiple the steps are of one; above it they are of the multiple.
     step = bounds.multiple if too_large > bounds.multiple else 1
     middle = _down((largest + too_large) // 2, step)

@@ -60,3 +60,13 @@ def test_it_finds_the_largest_multiple_that_fits_in_few_trials(largest, start, m
 @pytest.mark.parametrize("most", [0, -5])
 def test_there_is_always_something_to_try(most):
     assert next_size({}, Bounds(most=most)) == 1
+
+
+def test_the_search_ends_when_the_largest_is_known_well_enough() -> None:
+    bounds = Bounds(start=4096, multiple=8, within=0.02)
+    limit, fits = 100_000, {}
+    while (size := next_size(fits, bounds)) is not None:
+        fits[size] = size <= limit
+    largest = max(size for size, fitted in fits.items() if fitted)
+    assert limit * 0.98 <= largest <= limit
+    assert len(fits) <= 12, "a trial takes as long as a launch"
