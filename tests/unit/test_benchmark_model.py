@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,17 @@ def test_a_model_that_fails_is_a_result(tmp_path: Path) -> None:
     result = measured(Broken(), torch.ones(1), tmp_path).result("Broken@torch-eager")
     assert result.status is Status.FAILED
     assert "no such kernel" in result.detail
+
+
+def test_the_example_of_the_notebooks_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "notebooks.md").read_text()
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "benchmark_model" in block)
+    assert '["torch-eager", "onnxruntime"]' in code
+    monkeypatch.setenv("BENCHWRIGHT_BASE", str(tmp_path))
+    names: dict[str, Any] = {"bw": benchwright}
+    exec(code.replace(', "onnxruntime"]', "], stop=20"), names)
+    assert names["run"].result("mlp@torch-eager").status is Status.OK
+    assert "mlp" in names["run"]._repr_html_()
 
 
 def test_wrong_input_is_told(net: Any, tmp_path: Path) -> None:

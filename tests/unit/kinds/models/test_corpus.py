@@ -234,3 +234,11 @@ def test_the_matrix_has_a_row_for_each_model_and_all_figures_of_each_runtime() -
         "exported",
         None,
     )
+
+
+def test_a_model_that_its_zoo_cannot_make_is_not_built() -> None:
+    of_zoo = model(EAGER, script=None, zoo="transformers:bert", identity="a" * 16)
+    found = corpus(run_of(failed(of_zoo, "in load: no such scale")))
+    (entry,) = (entry for each in found.models for entry in each.entries.values())
+    assert (entry.ending.kept_from, found.models[0].corpus) == ("built", "transformers")
+    assert found.models[0].build == "transformers-bert_aaaaaaaa"

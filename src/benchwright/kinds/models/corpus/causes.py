@@ -72,6 +72,8 @@ def _failed(row: ModelRow) -> ModelEnding:
         found = checked(result)
         return _kept(CORRECT, f"wrong outputs: {found.detail if found else result.detail or ''}", result)
     stage = _KEPT_FROM.get(str(failure.get("stage")), _last_seen(bad))
+    if row.model.zoo and failure.get("stage") == "load" and _last_seen(bad) == BUILT:
+        stage = BUILT  # the zoo could not make it
     text = str(failure.get("text") or result.detail or "it failed").removeprefix(f"in {failure.get('stage')}: ")
     if operator := failure.get("operator"):
         text = f"unsupported operator {operator}" + ("" if str(operator) in text else f": {text}")

@@ -246,8 +246,8 @@ def _added(benchmark: Benchmark) -> Cells:
     return cells | {f"label.{name}": value for name, value in benchmark.labels.items()}
 
 
-def _of_script(path: str, labels: Mapping[str, str]) -> Cells:
-    name = labels.get("name") or os.path.splitext(os.path.basename(path))[0]
+def _of_script(path: str, labels: Mapping[str, str], otherwise: str = "") -> Cells:
+    name = labels.get("name") or os.path.splitext(os.path.basename(path))[0] or otherwise
     return {"model_name": name, **{key: labels.get(key) for key in ("author", "license", "task")}}
 
 
@@ -261,7 +261,7 @@ def _theirs(row: ModelRow, run: Run) -> Cells:
     path = model.script or model.file or ""
     latency = _milliseconds(row.latency) if row.result.status is Status.OK else None
     return {
-        **_of_script(path, labels),
+        **_of_script(path, labels, (model.zoo or "").partition(":")[2]),
         "model_class": model.class_,
         "params": row.parameter_count or None,
         "hash": model.identity,
@@ -283,7 +283,7 @@ def _about(row: ModelRow, run: Run) -> Cells:
     return {
         "run": run.id,
         "benchmark": result.benchmark.name,
-        "script": model.script or model.file,
+        "script": model.script or model.file or model.zoo,
         "corpus": corpus_of(model, result.benchmark.labels) or None,
         "build": build_name(model, result.benchmark.labels),
         "place": model.place,
