@@ -189,3 +189,16 @@ def test_a_run_is_kept_when_its_store_is_broken(broken: CommandLine) -> None:
     assert "rusty 2.1 cannot be loaded" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert (broken.last_run() / "run.json").is_file() or done.returncode == 3
+
+
+def test_the_zoo_is_listed_and_its_models_are_measured_with_reasons_for_the_rest(outside: CommandLine) -> None:
+    listed = json.loads(outside("find", "example:*", "--json").stdout)["models"]
+    assert [model["target"] for model in listed] == ["example:mlp", "example:conv", "example:needy"]
+    words = ("example:mlp,needy", "--runtime", "torch-eager,onnxruntime", "--param", "batch_size=4", "--stop", "5")
+    results = {r["benchmark"]: r for r in outside.json("run", *words)["results"]}
+    for runtime in ("torch-eager", "onnxruntime"):
+        measured = results[f"example:mlp[batch_size=4]@{runtime}"]
+        assert (measured["status"], measured["model"]["zoo"], measured["model"]["items"]) == ("ok", "example:mlp", 4)
+        needy = results[f"example:needy[batch_size=4]@{runtime}"]
+        assert needy["status"] == "skipped"
+        assert "needs a package: the package 'unheard-of' is not installed" in needy["detail"]

@@ -24,6 +24,7 @@ NEEDS_PACKAGE = "needs a package"
 NEEDS_NETWORK = "needs the network"
 NEEDS_DEVICE = "needs a device"
 NO_FORWARD = "no standalone forward"
+NO_CALL = "no call is known"  # to us
 NOT_POSSIBLE = "not possible as asked"  # such as a scale or a size that it does not have
 FAULT = "fault of the library"
 

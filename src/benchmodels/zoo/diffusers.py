@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 from benchmodels.failures import is_out_of_memory
 from benchmodels.zoo.base import (
     FULL,
-    NO_FORWARD,
+    NO_CALL,
     NOT_POSSIBLE,
     TINY,
     NotInZoo,
@@ -155,9 +155,7 @@ def _smallest(kind: Any, request: ZooRequest) -> Tuple[Any, Dict[str, Any], Way]
     if first is None:
         text = f"its smallest variant has {min(large) / 1e6:,.0f} M parameters, too many for a trial call"
         raise NotInZoo(text, NOT_POSSIBLE)
-    raise NotInZoo(
-        f"none of the usual calls fits it: {type(first).__name__}: {str(first)[:300]}", NO_FORWARD
-    ) from first
+    raise NotInZoo(f"none of the usual calls fits it: {type(first).__name__}: {str(first)[:300]}", NO_CALL) from first
 
 
 def _ways(name: str) -> List[Way]:
@@ -180,7 +178,7 @@ def _model(module: Any, request: ZooRequest, way: Way) -> ZooModel:
         if made is not None:
             kwargs[parameter.name] = made
         elif needed:
-            raise NotInZoo(f"no value is known for its input '{parameter.name}'", NO_FORWARD)
+            raise NotInZoo(f"no value is known for its input '{parameter.name}'", NO_CALL)
     return ZooModel(module.eval(), (), kwargs, maker.batch, "the zoo's batch_size")
 
 

@@ -1,7 +1,7 @@
 """Models of the Hugging Face hub: the configuration of `hf:org/name`, with random weights.
 
 Only config.json is needed, and it is read from the hub's cache on this machine. With HF_HUB_OFFLINE=0 it is fetched if it is not
-there. The models it lists, most popular first, are in popular.json; `python -m benchmodels.zoo refresh FILE` writes a newer list,
+there. The models it lists, most popular first, are in popular.py; `python -m benchmodels.zoo refresh FILE` writes a newer list,
 and BENCHWRIGHT_POPULAR names that file.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, Iterable, List
 
 from benchmodels.types import Details
 from benchmodels.zoo.base import NEEDS_NETWORK, NO_FORWARD, NotInZoo, ZooEntry, ZooModel, ZooRequest, version_of
+from benchmodels.zoo.popular import MODELS
 from benchmodels.zoo.vision_import import declare_operators
 
 LIST = "BENCHWRIGHT_POPULAR"
@@ -69,7 +70,9 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 def popular_models() -> List[Details]:
     """Identifier and task of each, most popular first."""
-    place = os.environ.get(LIST) or os.path.join(os.path.dirname(__file__), "popular.json")
+    place = os.environ.get(LIST)
+    if not place:
+        return [{"id": name, "task": task} for name, task in MODELS]
     with open(place, encoding="utf-8") as file:
         models: List[Details] = json.load(file)["models"]
     return models

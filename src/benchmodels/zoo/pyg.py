@@ -13,6 +13,7 @@ from benchmodels.zoo.base import (
     FULL,
     NEEDS_DEVICE,
     NEEDS_PACKAGE,
+    NO_CALL,
     NO_FORWARD,
     TINY,
     NotInZoo,
@@ -251,7 +252,7 @@ def _values(graph: Graph, function: Any, usual: Mapping[str, Value], more: Mappi
 
 def _value(graph: Graph, name: str, known: Mapping[str, Value]) -> Any:
     if name not in known:
-        raise NotInZoo(f"no value is known for its argument '{name}'", NO_FORWARD)
+        raise NotInZoo(f"no value is known for its argument '{name}'", NO_CALL)
     return known[name](graph)
 
 
