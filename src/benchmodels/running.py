@@ -11,6 +11,8 @@ import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, List, Optional, Sequence, Set
 
+from benchmodels.notebooks import OPENED, is_notebook, read_notebook
+
 OUR_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
@@ -27,6 +29,13 @@ def run_script(path: str, args: Sequence[str]) -> int:
             f"{sys.executable}: can't open file '{absolute}': [Errno {error.errno}] {error.strerror}", file=sys.stderr
         )
         return 2
+    if is_notebook(absolute):
+        try:
+            OPENED[absolute] = read_notebook(source)
+        except ValueError as error:
+            print(f"{absolute}: {error}", file=sys.stderr)
+            return 2
+        source = OPENED[absolute].source.encode()
     sys.argv = [path, *args]
     _set_first_folder(absolute)
     main = _main_module(absolute)

@@ -12,6 +12,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from benchmodels.hooks.looking import class_attribute, is_a
+from benchmodels.notebooks import OPENED
 from benchmodels.types import Details, Module
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -58,11 +59,17 @@ def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) 
         in_script = code.co_filename == script
         counts = in_script or (other is None and not is_library(code.co_filename))
         if counts and (without is None or code.co_name != "__init__" or first_argument(frame) is not without):
-            other = {"file": code.co_filename, "line": frame.f_lineno}
+            other = _place(code.co_filename, frame.f_lineno)
             if in_script:
                 return other
         frame = frame.f_back
     return other
+
+
+def _place(file: str, line: int) -> Details:
+    """Of a notebook, the cell and the line in it."""
+    notebook = OPENED.get(file)
+    return {"file": file, "line": line} if notebook is None else {"file": file, **notebook.place(line)._asdict()}
 
 
 def first_argument(frame: FrameType) -> Any:

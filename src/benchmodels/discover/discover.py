@@ -18,6 +18,7 @@ from benchmodels.discover.processes import StartedProcesses
 from benchmodels.hooks.imports import ImportWatch, seed_on_import
 from benchmodels.hooks.looking import error_text
 from benchmodels.identity.weights import weights_digest
+from benchmodels.notebooks import OPENED
 from benchmodels.pytorch.hook import TorchHook
 from benchmodels.reports import complainer, put
 from benchmodels.running import run_script, script_name
@@ -110,6 +111,10 @@ class ScriptSearch:
         return os.getpid() == self._process
 
     def _report_the_rest(self) -> None:
+        for notebook in OPENED.values():
+            if notebook.skipped:
+                shown = ", ".join(notebook.skipped[:5]) + ("…" if len(notebook.skipped) > 5 else "")
+                self._put(message_event("models", f"skipped what only IPython can run: {shown}"))
         uncalled = list(self._hook.uncalled())
         for one in uncalled:
             self._put(uncalled_event(one))

@@ -207,7 +207,10 @@ def _named(asked: Benchmark, model: str) -> str:
 
 def place_of(model: FoundModel) -> str:
     place = model.place or model.made_at
-    return f"{os.path.basename(str(place.get('file')))}:{place.get('line')}" if place else ""
+    if not place:
+        return ""
+    cell = f" cell {place['cell']}" if "cell" in place else ""
+    return f"{os.path.basename(str(place.get('file')))}{cell}:{place.get('line')}"
 
 
 def _notes(model: FoundModel, discovery: ScriptDiscovery) -> tuple[str, ...]:

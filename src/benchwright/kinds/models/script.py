@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmodels.notebooks import is_notebook, read_notebook
 from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import ModelScript
@@ -27,13 +28,16 @@ class ScriptKind(ModelsKind):
 
     def recognises(self, target: str) -> bool:
         path = target.partition(MEMBER)[0]
-        return path.endswith(".py") and os.path.isfile(path)
+        return (path.endswith(".py") or is_notebook(path)) and os.path.isfile(path)
 
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         place, _, members = target.partition(MEMBER)
         path = Path(place).absolute()
         notes = checked_notes(path) if options.as_ != "command" else _notes_if_readable(path)
         as_ = options.as_ or ("models" if members else _usual_way(notes))
+        if is_notebook(path.name) and as_ in ("loop", "command"):
+            remedy = "convert it first: jupyter nbconvert --to script"
+            raise InvalidInput(f"is a notebook, which cannot be measured as a {as_}", where=place, remedy=remedy)
         select = tuple(word for word in members.split(",") if word)
         if select and as_ != "models":
             raise InvalidInput("only models have names in it", where=target, remedy="leave --as out")
@@ -91,6 +95,10 @@ def checked_notes(path: Path) -> ScriptNotes:
     try:
         return read_notes(path)
     except SyntaxError as error:
+        if is_notebook(path.name):
+            cell, line = read_notebook(path.read_bytes()).place(error.lineno or 1)
+            text = f"is not valid Python in cell {cell}, line {line}: {error.msg}"
+            raise InvalidInput(text, where=str(path), text=error.text) from None
         raise InvalidInput(
             f"is not valid Python: {error.msg}",
             where=str(path),

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from benchmodels.compat import PACKAGES
+from benchmodels.notebooks import is_notebook, read_notebook
 from benchwright.kinds.models.training import looks_like_training
 
 _LABELS = re.compile(r"#\s*labels:\s*(.*)")
@@ -29,8 +30,7 @@ class ScriptNotes(msgspec.Struct, frozen=True):
 
 def read_notes(path: Path) -> ScriptNotes:
     """OSError, SyntaxError or ValueError if the script cannot be read."""
-    with tokenize.open(path) as handle:
-        text = handle.read()
+    text = source_text(path)
     tree = ast.parse(text, filename=str(path))
     docstring = ast.get_docstring(tree)
     return ScriptNotes(
@@ -40,6 +40,14 @@ def read_notes(path: Path) -> ScriptNotes:
         trains=looks_like_training(tree),
         foreign=_is_foreign(tree),
     )
+
+
+def source_text(path: Path) -> str:
+    """Of a notebook, its code cells as one script."""
+    if is_notebook(path.name):
+        return read_notebook(path.read_bytes()).source
+    with tokenize.open(path) as handle:
+        return handle.read()
 
 
 def parse_labels(line: str) -> dict[str, str]:
@@ -54,8 +62,7 @@ def parse_labels(line: str) -> dict[str, str]:
 def faults_of(path: Path) -> list[str]:
     """What a script of a corpus should have and lacks, in words: labels that can be read, and a docstring."""
     notes = read_notes(path)
-    with tokenize.open(path) as handle:
-        found = _LABELS.fullmatch(handle.readline().strip().lstrip("\ufeff"))
+    found = _LABELS.fullmatch(source_text(path).partition("\n")[0].strip().lstrip("\ufeff"))
     wrong = [] if found is None else [word for word in found[1].split() if not _LABEL.fullmatch(word)]
     faults = [f"line 1: '{word}' is no label and is ignored; write key::value or key::value,value" for word in wrong]
     if notes.docstring is None:

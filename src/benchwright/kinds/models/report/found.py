@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 
 import msgspec
 
 from benchwright.core.model import TRAINING, FoundModel, ScriptDiscovery
 from benchwright.core.numbers.quantities import format_prefixed
+from benchwright.kinds.models.benchmarks import place_of
 from benchwright.kinds.models.report.table import SHOWN_DIGITS, count_words
 from benchwright.report.text.numbers import counted
 from benchwright.report.text.one_line import clip, one_line, packed
@@ -83,8 +83,7 @@ def _branch(
 
 def _heading(model: FoundModel, depth: int) -> list[str]:
     wrapped = f" in {', '.join(model.wrappers)}" if model.wrappers else ""
-    place = model.place or model.made_at
-    where = f"({os.path.basename(str(place.get('file')))}:{place.get('line')})" if place else ""
+    where = f"({place})" if (place := place_of(model)) else ""
     dtype = f" {model.dtype}" if model.dtype not in (None, "float32") else ""
     parts = (
         model.path if depth else "",
