@@ -14,39 +14,39 @@ _TIMED = re.compile(r"(\s*)%(?:time|timeit)\s+(?!-)(.+)")
 _ASSIGNED = re.compile(r"\s*[\w.,\s]+=\s*([%!]\S.*)")
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """A line of a notebook; both numbers count from 1, cells as Jupyter shows them: all kinds together."""
 
     cell: int
     line: int
 
 
-class Notebook(NamedTuple):
+class NotebookScript(NamedTuple):
     """`source`: as one script. `places`: of its lines. `skipped`: what was left out, in words."""
 
     source: str
-    places: Tuple[Place, ...]
+    places: Tuple[CellPlace, ...]
     skipped: Tuple[str, ...]
 
-    def place(self, line: int) -> Place:
+    def place(self, line: int) -> CellPlace:
         """Of a line of `source`."""
-        return self.places[min(max(line, 1), len(self.places)) - 1] if self.places else Place(1, 1)
+        return self.places[min(max(line, 1), len(self.places)) - 1] if self.places else CellPlace(1, 1)
 
 
 def is_notebook(path: str) -> bool:
     return path.lower().endswith(SUFFIX)
 
 
-def read_notebook(content: bytes) -> Notebook:
+def read_notebook(content: bytes) -> NotebookScript:
     """ValueError if it is no notebook, or has a line that cannot be left out."""
     lines: List[str] = []
-    places: List[Place] = []
+    places: List[CellPlace] = []
     skipped: List[str] = []
     for number, source in _code_cells(content):
         for at, line in enumerate(_python(source, number, skipped), start=1):
             lines.append(line)
-            places.append(Place(number, at))
-    return Notebook("\n".join(lines) + "\n", tuple(places), tuple(skipped))
+            places.append(CellPlace(number, at))
+    return NotebookScript("\n".join(lines) + "\n", tuple(places), tuple(skipped))
 
 
 def _code_cells(content: bytes) -> List[Tuple[int, str]]:
@@ -79,10 +79,10 @@ def _python(source: str, cell: int, skipped: List[str]) -> List[str]:
         lines[first] = ""
         if _is_python("\n".join(lines)):
             return lines
-    return [_without_magic(line, Place(cell, at), skipped) for at, line in enumerate(lines, start=1)]
+    return [_without_magic(line, CellPlace(cell, at), skipped) for at, line in enumerate(lines, start=1)]
 
 
-def _without_magic(line: str, place: Place, skipped: List[str]) -> str:
+def _without_magic(line: str, place: CellPlace, skipped: List[str]) -> str:
     timed = _TIMED.fullmatch(line)
     if timed is not None:
         return timed[1] + timed[2]
@@ -106,4 +106,4 @@ def _is_python(source: str) -> bool:
     return True
 
 
-OPENED: Dict[str, Notebook] = {}  # by absolute path: those that this process runs
+OPENED: Dict[str, NotebookScript] = {}  # by absolute path: those that this process runs

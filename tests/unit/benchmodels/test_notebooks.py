@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.notebooks import Notebook, Place, read_notebook
+from benchmodels.notebooks import NotebookScript, CellPlace, read_notebook
 
 
 def notebook_of(*cells: str | tuple[str, str]) -> bytes:
@@ -19,14 +19,14 @@ def notebook_of(*cells: str | tuple[str, str]) -> bytes:
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": body}).encode()
 
 
-def read(*cells: str | tuple[str, str]) -> Notebook:
+def read(*cells: str | tuple[str, str]) -> NotebookScript:
     return read_notebook(notebook_of(*cells))
 
 
 def test_code_cells_are_one_script_and_lines_keep_their_cells() -> None:
     found = read("a = 1", ("markdown", "# Title"), "b = a\nc = b")
     assert found.source == "a = 1\nb = a\nc = b\n"
-    assert [found.place(line) for line in (1, 2, 3)] == [Place(1, 1), Place(3, 1), Place(3, 2)]
+    assert [found.place(line) for line in (1, 2, 3)] == [CellPlace(1, 1), CellPlace(3, 1), CellPlace(3, 2)]
     assert found.skipped == ()
 
 
