@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.notebooks import NotebookScript, CellPlace, read_notebook
+from benchmodels.notebooks import CellPlace, NotebookScript, read_notebook
 
 
 def notebook_of(*cells: str | tuple[str, str]) -> bytes:
