@@ -1,4 +1,4 @@
-"""The page of a corpus in a real browser: a thousand models can be searched, sorted and filtered."""
+"""The page of a corpus in a real browser: many models can be searched, sorted and filtered."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
     pytest.mark.xdist_group("browser"),
 ]
-MODELS = 300
-SIZE_LIMIT_BYTES = 1_000_000
+MODELS = 120
+SIZE_LIMIT_BYTES = 200_000
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,8 @@ def runtimes_table(corpus: Corpus) -> ReportTable:
 
 
 def _about_speedups(summaries: Sequence[RuntimeSummary]) -> tuple[str, ...]:
+    if all(s.variant.is_eager for s in summaries):
+        return ()
     notes = [
         "speed-up: the geometric mean over models with a right result on this runtime and on eager in the same run"
     ]
