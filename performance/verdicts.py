@@ -3,6 +3,7 @@
     python performance/verdicts.py --seed 1
     python performance/verdicts.py --quick
     python performance/verdicts.py --record 600 --only real     short launches recorded on this machine, here and now
+    python performance/verdicts.py --peer                       asv and pyperf themselves, too, in an environment of their own
     python performance/verdicts.py --live 5                     that many real A/As and as many A/Bs 10 % apart, by `benchwright ab`
 
 Ours: at most 20 pairs in random balanced order, 1 %, margin 1 %: judged once ("fixed"), or looked at as the product does
@@ -30,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from _noise_families import FAMILIES, Family, trace_family
 from _peer_statistics import hyperfine_significant, pyperf_significant
+from _peers import peer_environment
 from _verdict_rules import (
     Design,
     asv_called,
@@ -135,6 +137,33 @@ def peer_row(family: Family, number: int, replicas: int, seed: int) -> None:
     print(f"| {family.name} | " + " | ".join(texts) + " |", flush=True)
 
 
+def print_real_peers(chosen: list[tuple[int, Family]], replicas: int, seed: int) -> None:
+    """asv and pyperf by their own code, on series of which the rules above see the same."""
+    try:
+        python = peer_environment("verdicts", ["asv==0.6.6", "pyperf==2.9.0"]) / "bin" / "python"
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"asv and pyperf are absent: they could not be installed ({error})", file=sys.stderr)
+        return
+    script = str(Path(__file__).with_name("_verdict_peers.py"))
+    print(f"\n% called at 0 / 1, 2, 5, 10 % by the tools themselves (by the rules above); {replicas} replicas\n")
+    print("| family | asv | pyperf |\n|---|---|---|")
+    for number, family in chosen:
+        launches = family.draw(np.random.default_rng([seed, 60, number]), replicas, 2 * PAIRS, SAMPLES)
+        cases = [(s[:PAIRS], s[PAIRS:] * (1 + effect)) for effect in EFFECTS for s in launches]
+        told = json.dumps([[a.tolist(), b.tolist()] for a, b in cases])
+        out = subprocess.run([str(python), script], input=told, capture_output=True, text=True, check=True).stdout
+        ruled = [(asv_called(a, b), pyperf_significant(a[:, :3], b[:, :3])) for a, b in cases]
+        shares = [
+            np.array(found, dtype=float).reshape(len(EFFECTS), replicas, 2).mean(1) * 100
+            for found in (json.loads(out), ruled)
+        ]
+        texts = [
+            " (".join(f"{s[0, tool]:.0f} / {', '.join(f'{v:.0f}' for v in s[1:, tool])}" for s in shares) + ")"
+            for tool in (0, 1)
+        ]
+        print(f"| {family.name} | " + " | ".join(texts) + " |", flush=True)
+
+
 def recorded_families(launches: int) -> list[Family]:
     """CPU and wall time of short launches, one sample each."""
     command = [sys.executable, "-S", "-c", _PROGRAM.format(count=300_000)]
@@ -178,6 +207,7 @@ def main() -> int:
     parser.add_argument("--record", type=int, default=0, metavar="LAUNCHES")
     parser.add_argument("--live", type=int, default=0, metavar="COUNT")
     parser.add_argument("--quick", action="store_true", help="2,000 replicas, 30 of the other tools")
+    parser.add_argument("--peer", action="store_true", help="install and run asv and pyperf, too")
     parser.add_argument("--only", metavar="WORD", help="only families whose name has this word")
     options = parser.parse_args()
     replicas, of_peers = (2_000, 30) if options.quick else (options.replicas, 300)
@@ -199,6 +229,8 @@ def main() -> int:
     print("| family | " + " | ".join(PEERS) + " |\n|" + "---|" * (1 + len(PEERS)))
     for number, family in chosen:
         peer_row(family, number, of_peers, options.seed)
+    if options.peer:
+        print_real_peers(chosen, 30 if options.quick else 100, options.seed)
     if options.live:
         print_live(options.live)
     print(f"\n{time.perf_counter() - start:.0f} s")
