@@ -374,7 +374,7 @@ class _Measurement:
             self._mend()
             if self.state == "ended":
                 self._forget_unneeded()
-                self._add_notes(self.scripts.notes(self.folder.path))
+                self._add_notes(self.scripts.notes(self.folder.path, self.stored, self.launches))
             everything = [x for launches in self.launches.values() for x in launches]
             self.packages = environments_of(everything, self.plan)
             self.folder.write_packages(self.packages)

@@ -285,3 +285,19 @@ def test_whoever_watches_is_told_how_many_scripts_are_left(make: Making) -> None
     told: list[tuple[int, int, int]] = []
     make(make.script("a.py"), make.script("b.py"), make.script("c.py"), observer=Watching())
     assert told == [(1, 2, 3), (2, 1, 3), (3, 0, 3)]
+
+
+def test_a_script_that_no_longer_calls_what_was_found_is_searched_again_in_the_next_run(make: Making) -> None:
+    class Changed(ModelExecutor):
+        """The script reads a file that has changed: it calls another model now."""
+
+        def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+            outcomes = super().run(jobs, listener)
+            _add(jobs[0], [{"event": "failure", "t": 9, "stage": "capture", "kind": "not_found", "text": "not called"}])
+            return outcomes
+
+    make(make.script("a.py"), make.script("b.py"))
+    run = make(make.script("a.py"), executor=Changed())
+    assert (run.results[0].reason, make.ran) == (Reason.NO_DATA, ["a.py::Net@torch-eager.D0"])
+    make(make.script("a.py"), make.script("b.py"))
+    assert make.ran == ["a.py.D0", "a.py::Net@torch-eager.D0", "b.py::Net@torch-eager.D0"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.note import Note
-from benchwright.core.run import Plan
+from benchwright.core.run import Launch, Plan
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
@@ -57,9 +57,15 @@ class OpenScripts:
             self._searching(stored.settings).move_to(run_folder / _FOLDER)
         return self._searching(stored.settings).next(stored.benchmarks, _open(stored.asked), stopped)
 
-    def notes(self, run_folder: Path) -> list[Note]:
-        """What a reader of the results should know about the searches."""
-        if self._search is None or not (count := self._search.known_before(run_folder / _FOLDER)):
+    def notes(self, run_folder: Path, stored: StoredPlan, launches: Mapping[str, Sequence[Launch]]) -> list[Note]:
+        """What a reader of the results should know about the searches. One that proved wrong is forgotten."""
+        if self._search is None:
+            return []
+        missed = {b.workload.script for b in stored.benchmarks if any(map(_was_missed, launches.get(b.name, ())))}
+        for script in stored.asked:
+            if script.is_open and script.workload.script in missed:
+                self._search.forget(script)
+        if not (count := self._search.known_before(run_folder / _FOLDER)):
             return []
         what = "the script was" if count == 1 else f"{count} scripts were"
         text = f"{what} not searched for models: an earlier run had found them, and nothing has changed since"
@@ -75,6 +81,12 @@ class OpenScripts:
 
             self._search = ModelSearch(settings, self._base, self._executor, self._observer, together=self._together)
         return self._search
+
+
+def _was_missed(launch: Launch) -> bool:
+    """Whether its script no longer calls the model that was found in it, because of a file that it reads, for instance."""
+    failure = launch.facts.get("failure")
+    return isinstance(failure, dict) and failure.get("kind") == "not_found"
 
 
 def _open(benchmarks: Sequence[Benchmark]) -> int:

@@ -89,6 +89,10 @@ class ModelSearch:
         keep_in(folder, script, discovery)
         return discovery
 
+    def forget(self, script: Benchmark) -> None:
+        """The next run searches it again."""
+        self._earlier.forget(script)
+
     def known_before(self, folder: Path) -> int:
         """Of the scripts of a run, those that were not run, since an earlier search had found their models."""
         return sum(found.searched is not None for found in all_kept_in(folder))
