@@ -210,6 +210,10 @@ class _Inputs:
             "img_ids": lambda: self.places(self.tokens) if layout == "tokens" else None,
             "txt_ids": lambda: self.places(self.words),
             "img_shapes": lambda: [[(1, self.height // 4, self.width // 4)]] * self.batch,
+            "added_cond_kwargs": lambda: {
+                "resolution": torch.full((self.batch, 2), 256.0),
+                "aspect_ratio": torch.ones(self.batch, 1),
+            },
             "added_time_ids": lambda: torch.rand(self.batch, 3),
             "fps": lambda: torch.full((self.batch,), 8),
             "image_latents": self.main,
