@@ -33,6 +33,7 @@ NOT_OF_SIZE = (TypeError, AttributeError, NotImplementedError, NameError)  # oth
 WIDEST = {TINY: 1280, SMALL: 4096}  # wider ones are not tried again
 WIDE = 2048  # models from this width on are divided by twice as much
 NO_CALL = "no sizes and inputs found with which it can be called"
+ATTENTION = "eager"  # of tiny models, for exporters that do not know the mask of the usual one
 EXPERTS = "batched_mm"  # a product that exporters know; the usual one takes only some sizes
 
 
@@ -82,7 +83,7 @@ def _reason(kind: Any, config: Any, error: Exception) -> NotInZoo:
         with _quiet(), torch.device("meta"):
             kind(config)
     except ImportError as missing:
-        return NotInZoo(_text(missing), NEEDS_PACKAGE)
+        return _missing(missing)
     except Exception as fault:  # with the sizes that the library chose
         return NotInZoo(
             f"{kind.__name__} cannot be built from the defaults of its configuration: {_text(fault)}", FAULT
@@ -126,19 +127,30 @@ def _classes(architecture: Architecture, head: str) -> Tuple[Any, Any]:
     try:
         kind = getattr(library, name)
     except ImportError as error:
-        raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
+        raise _missing(error) from error
     except AttributeError as error:
         raise NotInZoo(f"its registry names {name}, which it does not have", FAULT) from error
     try:
         config = getattr(library, architecture.config)(**NEEDED.get(architecture.model_type, {}))
     except ImportError as error:
-        raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
+        raise _missing(error) from error
     except Exception as error:  # a configuration without defaults of its own
         raise NotInZoo(f"{architecture.config} cannot be made without values: {_text(error)}", NOT_POSSIBLE) from error
     if type(kind).__name__ == "DummyObject":
         needed = ", ".join(getattr(kind, "_backends", ()))
         raise NotInZoo(f"{name} needs {needed}", NEEDS_PACKAGE)
     return kind, complete(config)
+
+
+def _missing(error: ImportError) -> NotInZoo:
+    """A package that is not installed, or else a fault of the library, which reports each problem of an import as this one."""
+    cause = error.__cause__
+    if isinstance(cause, ModuleNotFoundError) and cause.name and not cause.name.startswith("transformers"):
+        return NotInZoo(f"it needs {cause.name}", NEEDS_PACKAGE)
+    needed = re.match(r"\s*(\w+) requires the (\w+) library", str(error))
+    if needed:
+        return NotInZoo(f"{needed.group(1)} needs {needed.group(2)}", NEEDS_PACKAGE)
+    return NotInZoo(_text(cause or error), FAULT)
 
 
 def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_text: bool) -> ZooModel:
@@ -149,9 +161,11 @@ def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_tex
         try:
             if is_tried:
                 config._experts_implementation = EXPERTS
+            if request.scale == TINY:
+                config._attn_implementation = ATTENTION
             model = kind(config).eval().float()
         except ImportError as error:
-            raise NotInZoo(_text(error), NEEDS_PACKAGE) from error
+            raise _missing(error) from error
         torch.manual_seed(request.seed)
         inputs = ModelArguments(torch, model, request)
         call = (
@@ -185,9 +199,6 @@ def _quiet() -> Iterator[None]:
 
 
 def _text(error: BaseException) -> str:
-    """The error in one line; of a missing package only that."""
-    missing = re.match(r"\s*(\w+) requires the (\w+) library", str(error))
-    if missing:
-        return f"{missing.group(1)} needs {missing.group(2)}"
+    """The error in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:300]}" if lines else type(error).__name__

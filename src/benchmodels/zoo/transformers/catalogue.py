@@ -34,6 +34,7 @@ TASKS = {
     "mask-generation": "segmentation",
     "video-classification": "video",
 }
+OF_SOUND = ("audio-classification", "ctc", "speech-seq-2-seq")
 KINDS = {"image": "vision", "video": "video", "time": "time-series", "audio": "audio", "text": "text"}
 
 
@@ -58,6 +59,8 @@ class Architecture(NamedTuple):
         told = [TASKS[head] for head in self.classes if head in TASKS]
         if told and "text" not in self.takes:
             return told[0]
+        if "image" not in self.takes and any(head in self.classes for head in OF_SOUND):
+            return "audio"
         kinds = {KINDS.get(kind, "other") for kind in self.takes}
         if len(kinds) > 1 and "text" not in kinds and "audio" not in kinds:
             return "vision" if "vision" in kinds else sorted(kinds)[0]

@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import re
 from importlib import import_module
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from benchmodels.types import Details, Value
 from benchmodels.zoo.transformers import sizes
@@ -90,7 +90,7 @@ class _Shrinking:
         _keep_heads_even(config, changes)
         if self._target.layers is not None:
             changes.update(_known(TINY_FIELDS.get(config.model_type, {}), self._target))
-        return _with_sections(config, changes, self._target.divisor)
+        return _with_sections(config, changes)
 
     def _layers(self, config: Any) -> Tuple[int, int]:
         """The number of layers now and then: enough for one of each kind, and for each one that is named by number."""
@@ -112,7 +112,12 @@ class _Shrinking:
         kept = KEPT.get(config.model_type, ())
         if name in kept:
             return value
-        if isinstance(value, (list, tuple)) and old_layers > 4 and len(value) == old_layers and name != "depths":
+        if (
+            isinstance(value, (list, tuple))
+            and old_layers > 4
+            and len(value) == old_layers
+            and "depths" not in vars(config)
+        ):
             return type(value)(value[:layers])
         if isinstance(value, (list, tuple)) and INDEXES.search(name) and old_layers:
             return type(value)(sizes.spread(value, layers)) if _is_flat(value) else value
@@ -181,20 +186,26 @@ def _own_backbone(config: Any) -> Any:
     return import_module("transformers").ResNetConfig(out_indices=chosen or [4], num_channels=config.num_channels)
 
 
-def _with_sections(config: Any, changes: Details, divisor: int) -> Any:
+def _with_sections(config: Any, changes: Details) -> Any:
     """The new configuration. Rotary embeddings of several axes get sections that fill the narrower heads."""
     kind = type(config)
     rope = getattr(config, "rope_parameters", None)
     usual = _written_sections(kind.__module__)
-    if divisor == 1 or not isinstance(rope, dict) or not (usual or "mrope_section" in rope):
+    if not isinstance(rope, dict) or not (usual or "mrope_section" in rope):
         return kind(**changes)
     parts = rope.get("mrope_section") or usual
     heads = getattr(config, "num_attention_heads", 0) or 1
     old = getattr(config, "head_dim", None) or getattr(config, "hidden_size", 0) // heads
     new = changes.get("head_dim") or changes.get("hidden_size", 0) // heads or old
-    return kind(
-        **{**changes, "rope_parameters": {**rope, "mrope_section": sizes.sections(parts, sum(parts) * new // old)}}
-    )
+    return kind(**{**changes, "rope_parameters": _sections_in(rope, parts, new)})
+
+
+def _sections_in(rope: Details, parts: Sequence[int], head: int) -> Details:
+    """The parameters of rotary embeddings, also if they are given for each kind of layer."""
+    if rope and all(isinstance(value, dict) for value in rope.values()):
+        return {name: _sections_in(value, value.get("mrope_section") or parts, head) for name, value in rope.items()}
+    total = int(head * rope.get("partial_rotary_factor", 1)) // 2
+    return {**rope, "mrope_section": sizes.sections(parts, total)}
 
 
 @functools.cache

@@ -150,6 +150,8 @@ class ModelArguments:
             return self.words(*shape, vocabulary=self._number(field))
         if kind == "float":
             return torch.randn(shape)
+        if kind == "full":
+            return torch.full(shape, int(field))
         if kind == "rows":
             return torch.tensor([shape] * self.sizes.batch)
         if kind == "sizes":

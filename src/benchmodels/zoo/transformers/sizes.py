@@ -69,7 +69,7 @@ def width(value: int, divisor: int) -> int:
 
     An odd one is rounded up to a multiple of four.
     """
-    if value % 2 and value > 4 * divisor:
+    if value % 2 and divisor > 1 and value > 4 * divisor:
         return 4 * -(-value // (4 * divisor))
     while divisor > 1 and (value % divisor or value // divisor < SMALLEST_WIDTH):
         divisor //= 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-# Values without which the class of a configuration makes no model, as in published checkpoints.
+# Values without which the class of a configuration makes no model that can be called.
 NEEDED: Dict[str, Dict[str, Any]] = {
     "autoformer": {"prediction_length": 24},
     "informer": {"prediction_length": 24},
@@ -28,7 +28,15 @@ NEEDED: Dict[str, Dict[str, Any]] = {
     "glm4v_moe_text": {"head_dim": 128},
     "lw_detr": {"projector_scale_factors": [1.0]},
     "step3p7_text": {"sliding_window": 512},
-    "vitmatte": {"convstream_hidden_sizes": [48, 96, 192]},
+    "hunyuan_vl_text": {
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [16, 16, 16, 16]}
+    },
+    "pp_doclayout_v2": {"class_thresholds": [0.5] * 100},
+    "vitmatte": {
+        "hidden_size": 768,
+        "convstream_hidden_sizes": [48, 96, 192],
+        "fusion_hidden_sizes": [256, 128, 64, 32],
+    },
     "vits": {"noise_scale": 0.0, "noise_scale_duration": 0.0},  # its random numbers would differ in each call
     "voxtral": {"audio_token_id": 24},
     "xmod": {"default_language": "en_XX"},
@@ -46,6 +54,10 @@ KEPT: Dict[str, Tuple[str, ...]] = {
     "emu3_vqgan": ("base_channels", "latent_channels"),
     "glm_image_vqmodel": ("base_channels", "latent_channels"),
     "janus_vqgan": ("base_channels", "latent_channels"),
+    "pp_ocrv6_small_det": EVERY,
+    "sam2_hiera_det_model": EVERY,
+    "sam2_vision_model": EVERY,
+    "superpoint": ("keypoint_decoder_dim",),
     "uvdoc": EVERY,
     "uvdoc_backbone": EVERY,
     "zoedepth": EVERY,
@@ -63,7 +75,12 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
     "cvt": {"depth": [1, 2, 3]},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 16, "mamba_d_head": 8},
     "gemma3": {"mm_tokens_per_image": 4},
-    "seggpt": {"num_hidden_layers": 5, "merge_index": 0, "intermediate_hidden_state_indices": [1, 2, 3, 4]},
+    "seggpt": {
+        "image_size": [128, 64],
+        "num_hidden_layers": 5,
+        "merge_index": 0,
+        "intermediate_hidden_state_indices": [1, 2, 3, 4],
+    },
     "shieldgemma2": {"mm_tokens_per_image": 4},
     "swin2sr": {"embed_dim": 24},
     "t5gemma2": {"mm_tokens_per_image": 4},
@@ -98,6 +115,7 @@ PATCHES = {
     "pixel_attention_mask": ("ones", "B", 16),
     "spatial_shapes": ("rows", 4, 4),
 }
+STRIP = {"pixel_values": ("float", "B", 3, 16, 256), "target_sizes": ("rows", 4, 4)}  # patches side by side
 LINE = {"pixel_values": ("float", "B", 3, 48, 320)}  # of text
 ONE_IMAGE = {"pixel_values": ("float", "B", 1, 3, "H", "W")}
 TWO_IMAGES = {"pixel_values": ("float", "B", 2, 3, "H", "W")}
@@ -114,16 +132,38 @@ INPUTS: Dict[str, Dict[str, Shape]] = {
     "audio-spectrogram-transformer": {"input_values": ("float", "B", "max_length", "num_mel_bins")},
     "clap": {"input_features": ("float", "B", 1, 64, "audio_config.num_mel_bins")},
     "clvp": {"input_features": ("float", "B", "decoder_config.feature_size", 32)},
+    "gemma3n_audio": {"audio_mel_mask": ("zeros bool", "B", 48)},
     "gemma4_audio": {"input_features": ("float", "B", 48, 128)},
     "perceiver": {"inputs": ("float", "B", "L", "d_model")},
     "pix2struct": {"flattened_patches": ("ones float32", "B", 16, 770)},
-    "pp_ocrv5_mobile_rec": LINE,
+    "pp_ocrv5_mobile_rec": {"pixel_values": ("float", "B", 3, 96, 320)},
     "pp_ocrv5_server_rec": LINE,
     "pp_ocrv6_medium_rec": LINE,
     "pp_ocrv6_small_rec": LINE,
     "pp_ocrv6_tiny_rec": LINE,
     "fun_asr_nano_encoder": {"input_features": ("float", "B", 48, 560)},
+    "deepseek_ocr2": {"num_local_patches": ("zeros", "B")},
     "lfm2_vl": PATCHES,
+    "minicpm_ocr_vision": STRIP,
+    "minicpmv4_7_vision": STRIP,
+    "muse_glimmer_assistant": {
+        "noise_embeds": ("float", "B", "L", "hidden_size"),
+        "context_hidden_states": ("float", "B", "L", "hidden_size"),
+    },
+    "omdet-turbo": {
+        "classes_input_ids": ("ids text_config.vocab_size", 2, "L"),
+        "classes_attention_mask": ("ones", 2, "L"),
+        "tasks_input_ids": ("ids text_config.vocab_size", "B", "L"),
+        "tasks_attention_mask": ("ones", "B", "L"),
+        "classes_structure": ("full 2", "B"),
+    },
+    "pi0": {"action_embeds": ("float", "B", 4, "dit_config.hidden_size")},
+    "qwen3_asr_encoder": {"input_features": ("float", "B", "num_mel_bins", 200)},
+    "seggpt": {
+        "pixel_values": ("float", "B", 3, 64, 64),
+        "prompt_pixel_values": ("float", "B", 3, 64, 64),
+        "prompt_masks": ("float", "B", 3, 64, 64),
+    },
     "siglip2": PATCHES,
     "siglip2_vision_model": PATCHES,
     "neucodec": {"input_features": ("float", "B", 48, "semantic_model_config.feature_projection_input_dim")},

@@ -1,0 +1,148 @@
+"""The zoo `transformers`: its list, smaller configurations that stay consistent, valid inputs, true reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmodels.zoo.base import NEEDS_PACKAGE, NO_FORWARD, NotInZoo, ZooRequest
+from benchmodels.zoo.transformers import catalogue, sizes
+from benchmodels.zoo.transformers.zoo import TransformersZoo
+
+pytestmark = pytest.mark.timeout(600)  # a loaded machine imports slowly
+
+AUTO = """
+from collections import OrderedDict
+CONFIG_MAPPING_NAMES = OrderedDict([("bert", "BertConfig"), ("bert-again", "BertConfig"), ("part", "PartConfig"), ("seer", "SeerConfig")])
+"""
+MODELS = """
+MODEL_MAPPING_NAMES = OrderedDict([("bert", "BertModel"), ("bert-again", "BertModel"), ("unknown", "NoModel")])
+MODEL_FOR_CAUSAL_LM_MAPPING_NAMES = OrderedDict([("bert", "BertLMHeadModel"), *others.items()])
+MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES = OrderedDict([("seer", ("SeerForDetection", "SeerToo"))])
+"""
+SEER = """
+class SeerPreTrainedModel(PreTrainedModel):
+    input_modalities = ("image",)
+
+class SeerForDetection(SeerPreTrainedModel):
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def zoo() -> TransformersZoo:
+    pytest.importorskip("transformers")
+    return TransformersZoo()
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / "models" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_architectures_are_read_from_the_sources(tmp_path: Path) -> None:
+    files = {"auto/auto_mappings.py": AUTO, "auto/modeling_auto.py": MODELS, "seer/modeling_seer.py": SEER}
+    configuration = (
+        '@auto_docstring(checkpoint="acme/seer-1")\n@strict\nclass SeerConfig(PreTrainedConfig):\n    pass\n'
+    )
+    files["seer/configuration_seer.py"] = configuration
+    found = catalogue.architectures(str(written(tmp_path, files)))
+    assert list(found) == ["bert", "seer"]  # two types of the same classes are one; a part has no class
+    assert found["bert"].classes == {"base": "BertModel", "causal-lm": "BertLMHeadModel"}
+    assert (found["bert"].head, found["bert"].task) == ("base", "text")
+    seer = found["seer"]
+    assert (seer.head, seer.classes[seer.head], seer.task) == ("object-detection", "SeerForDetection", "detection")
+    assert (seer.takes, seer.family, seer.author) == (("image",), "seer", "acme")
+
+
+def test_the_installed_library_is_listed_without_importing_it(zoo: TransformersZoo) -> None:
+    entries = {entry.name: entry for entry in zoo.entries()}
+    assert len(entries) > 400
+    tasks = {name: entries[name].task for name in ("bert", "vit", "whisper", "clip", "detr", "patchtst")}
+    assert tasks == {
+        **{"bert": "text", "vit": "vision", "whisper": "audio", "clip": "multimodal"},
+        **{"detr": "segmentation", "patchtst": "time-series"},
+    }
+    assert entries["llama"].labels["author"] == "meta-llama"
+    assert "masked-lm" in entries["bert"].labels["heads"].split("+")
+
+
+@pytest.mark.parametrize(
+    ("value", "divisor", "expected"),
+    [(768, 8, 96), (12, 8, 6), (4, 8, 4), (4544, 16, 284), (1407, 16, 88), (65, 1, 65)],
+)
+def test_a_width_is_divided_as_far_as_it_goes(value: int, divisor: int, expected: int) -> None:
+    assert sizes.width(value, divisor) == expected
+
+
+def test_special_tokens_stay_different_and_within_the_vocabulary() -> None:
+    tokens = sizes.Tokens(sizes.TINY)
+    small = tokens.size(151936)
+    old = [151655, 151656, 151643, 151935, 151936, 2]
+    new = [tokens.token(each, [151936]) for each in old]
+    assert len(set(new)) == len(old)
+    assert max(new) < small
+    assert new[-1] == 2
+    assert tokens.token(151655, [151936]) == new[0]
+
+
+def test_as_many_layers_as_there_are_kinds_of_them() -> None:
+    assert sizes.layers_for(["linear", "linear", "linear", "full"] * 8, 2) == 4
+    assert sizes.layers_for(["full"] * 32, 2) == 2
+
+
+def built(zoo: TransformersZoo, name: str, **parameters: str) -> Any:
+    return zoo.build(ZooRequest(name, "tiny", parameters))
+
+
+def test_models_of_each_kind_are_built_and_can_be_called(zoo: TransformersZoo) -> None:
+    """A text model, an encoder with a decoder, experts, an image, a sound, boxes, a series."""
+    torch = pytest.importorskip("torch")
+    names = ["bert", "t5", "qwen3_moe", "vit", "wav2vec2", "layoutlm", "patchtst"]
+    for name in names:
+        model = built(zoo, name)
+        with torch.no_grad():
+            first = model.module(*model.args, **model.kwargs)[0]
+        assert torch.isfinite(first).all(), name
+        assert not model.module.training, name
+        assert sum(part.numel() for part in model.module.parameters()) < 20e6, name
+
+
+def test_as_many_words_stand_for_an_image_as_it_has_features(zoo: TransformersZoo) -> None:
+    model = built(zoo, "llava", batch_size="2", max_seq_length="5")
+    tokens = (model.kwargs["input_ids"] == model.module.config.image_token_id).sum(dim=1)
+    assert model.kwargs["input_ids"].shape == (2, int(tokens[0]) + 5)
+    assert model.items == 2
+
+
+def test_the_same_request_gives_the_same_weights_and_inputs(zoo: TransformersZoo) -> None:
+    torch = pytest.importorskip("torch")
+    one, two = built(zoo, "bert"), built(zoo, "bert")
+    assert torch.equal(one.kwargs["input_ids"], two.kwargs["input_ids"])
+    assert all(torch.equal(a, b) for a, b in zip(one.module.parameters(), two.module.parameters(), strict=True))
+
+
+def test_a_head_is_built_if_it_is_named(zoo: TransformersZoo) -> None:
+    assert type(built(zoo, "bert/masked-lm").module).__name__ == "BertForMaskedLM"
+    with pytest.raises(NotInZoo, match="has no head 'depth-estimation'; it has base, "):
+        built(zoo, "bert/depth-estimation")
+
+
+def test_reasons_are_true(zoo: TransformersZoo) -> None:
+    with pytest.raises(NotInZoo, match="did you mean 'bert'") as unknown:
+        built(zoo, "bertt")
+    assert unknown.value.kind == "unavailable"
+    with pytest.raises(NotInZoo, match="has no forward") as bark:
+        built(zoo, "bark")
+    assert bark.value.cause == NO_FORWARD
+    try:
+        import timm  # type: ignore[import-not-found]  # noqa: F401
+    except ImportError:
+        with pytest.raises(NotInZoo, match="needs timm") as wrapper:
+            built(zoo, "timm_wrapper")
+        assert wrapper.value.cause == NEEDS_PACKAGE
