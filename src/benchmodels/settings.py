@@ -42,6 +42,7 @@ class ModelSettings(NamedTuple):
     build_name: str = ""  # what people call its build, and its labels: see `build.labels`
     labels: Mapping[str, str] = {}
     rebuild: str = "if_needed"
+    lean: bool = False  # the build is removed once it was measured
     only_build: bool = False  # of an artifact: nothing is measured
     step_timeout_s: float = 600.0
     profile: bool = False

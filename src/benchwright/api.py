@@ -88,6 +88,7 @@ class RunOptions(TypedDict, total=False):
     weights: bool
     cold: bool
     overlap: bool
+    lean_cache: bool
     build_jobs: int | None
     profile: bool
     shapes: Mapping[str, str | Sequence[int]] | None

@@ -204,6 +204,20 @@ class BuildCache:
                 lock.release()
                 made = self._made(key, make, {**(about or {}), "parts": dict(parts or {})}, rebuild, give_up) or made
 
+    def drop(self, entry: CachedBuild) -> None:
+        """Removes an entry, unless another process uses it. Its manifest and facts are kept beside, as `<key>.dropped.json`."""
+        entry.release()
+        lock = _Lock(self._folder / f"{entry.key}.lock")
+        try:
+            if lock.acquire(fcntl.LOCK_EX):
+                kept = {path.name: json.loads(path.read_text()) for path in sorted(entry.folder.glob("*.json"))}
+                write_synced(self._folder / f"{entry.key}.dropped.json", json.dumps(kept, indent=1))
+                shutil.rmtree(entry.folder, ignore_errors=True)
+        except (OSError, ValueError) as error:
+            self._say(f"the build could not be removed: {error}")
+        finally:
+            lock.release()
+
     def _verified(self, key: str, made: Optional[str], lock: _Lock) -> Optional[CachedBuild]:
         """The entry, if there is a valid one."""
         folder = self._folder / key

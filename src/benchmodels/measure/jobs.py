@@ -89,7 +89,11 @@ class MeasureJob:
                 work=lambda precision: facts.work,
                 build_s=build_seconds(facts.steps),
             )
-            self._measuring().measure(subject)
+            try:
+                self._measuring().measure(subject)
+            finally:
+                if self._settings.lean and self._settings.builds:
+                    BuildCache(self._settings.builds, self._reports.message).drop(entry)
 
     def build_artifact(self, script: str, args: Sequence[str]) -> None:
         """Builds it into the cache, unless it is there; for a later process that measures it."""

@@ -217,6 +217,8 @@ def _of_models() -> Iterable[Option]:
         help="When to look for, export and compile models again.  [default: if_needed]")
     yield _option(OF_MODELS, "--build-jobs", "count", "N", least=1, applies=_MODELS,
         help="Builds at a time, while nothing is measured.  [default: one for every four cores]")
+    yield _option(OF_MODELS, "--lean-cache", "flag", applies=_MODELS,
+        help="Remove each build once it was measured; what is known about it is kept.")
     yield _option(OF_MODELS, "--build-timeout", metavar="TIME", default="10m", applies=_MODELS,
         help="Limit for each step of a build.  [default: 10m]")
 

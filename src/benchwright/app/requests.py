@@ -30,6 +30,7 @@ _TASK_OPTIONS = (
     "data_set",
     "metrics_template",
 )
+_AS_GIVEN = ("cold", "overlap", "lean_cache", "build_jobs", "discard_logs")  # options that a request has as they are
 SEARCH = "search"  # --size
 _EMPTY: dict[str, Any] = {"flag": False, "list": (), "words": (), "pairs": (), "optional": None}
 
@@ -105,11 +106,8 @@ def request_of(
         warmup_runs=values["warmup_runs"],
         interleave=parse.interleave_of(values["interleave"], values["turns"]),
         turn_s=parse.turn_of(values["turns"]),
-        discard_logs=values["discard_logs"],
-        cold=values["cold"],
-        overlap=values["overlap"],
         lock_clocks=values["lock_clocks"],
-        build_jobs=values["build_jobs"],
+        **{name: values[name] for name in _AS_GIVEN},
         max_memory_bytes=parse.max_memory_of(values["max_memory"]),
         sample_interval_s=parse.sample_interval_of(values["sample_interval"]),
         seed=values["seed"],

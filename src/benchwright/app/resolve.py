@@ -133,6 +133,7 @@ def settings_of(request: Request, interleave: bool) -> RunSettings:
         discard_logs=request.discard_logs,
         cold=request.cold,
         overlap=request.overlap,
+        lean_cache=request.lean_cache,
         build_jobs=request.build_jobs,
         max_memory_bytes=request.max_memory_bytes,
         sample_interval_s=request.sample_interval_s,

@@ -36,6 +36,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     validations: tuple[str, ...] = ()  # validation layers beyond those that always run
     max_memory_bytes: Annotated[int, Meta(gt=0)] | None = None  # --max-memory, of each job
     build_jobs: Annotated[int, Meta(ge=1)] | None = None  # --build-jobs; None: one for every four cores
+    lean_cache: bool = False  # --lean-cache: builds are removed once they were measured
     overlap: bool = False  # --overlap: next processes start up while one is measured
     cold: bool = False  # --cold: every process is started afresh
     remote_dir: str | None = None  # --remote-dir: for files sent to machines that do not see the base folder

@@ -216,3 +216,22 @@ def test_the_manifest_has_a_format_and_what_the_key_was_made_of(cache):
     assert manifest["parts"] == {"torch": "2.13"}
     assert manifest["made_at"] >= began - 1
     assert set(manifest["files"]) == {"about.json", "sub/model.bin"}
+
+
+def test_a_build_that_is_dropped_leaves_what_is_known_about_it(cache, tmp_path):
+    make = Maker()
+    cache.drop(cache.entry("k", make))
+    kept = json.loads((tmp_path / "builds" / "k.dropped.json").read_text())
+    assert kept["manifest.json"]["steps"] == [{"step": "export", "seconds": 0.5}]
+    assert kept["about.json"] == {}
+    assert not (tmp_path / "builds" / "k").exists()
+    assert not cache.entry("k", make).cached
+    assert make.times == 2
+
+
+def test_a_build_that_another_process_uses_is_not_dropped(cache, tmp_path):
+    make = Maker()
+    used, dropped = cache.entry("k", make), cache.entry("k", make)
+    cache.drop(dropped)
+    assert (used.folder / "sub" / "model.bin").exists()
+    assert cache.entry("k", make).cached

@@ -101,6 +101,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     discard_logs: bool = False
     cold: bool = False
     overlap: bool = False
+    lean_cache: bool = False
     lock_clocks: str | None = None  # in MHz, or "auto"
     build_jobs: int | None = None
     max_memory_bytes: int | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.job import JobBuild
@@ -12,6 +11,7 @@ from benchwright.core.model import Model, ModelScript
 from benchwright.core.status import Reason
 from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.plan.base import JobCommand, PlainPlanner
+from benchwright.plan.placement import launches_of
 from benchwright.plan.process_slots import ProcessSlot
 
 _MODULE = ("-m", "benchmodels")
@@ -57,9 +57,9 @@ class ModelPlanner(PlainPlanner):
         """benchmodels runs the script; threads and wait policy are set here, before any library is loaded."""
         work, context = benchmark.workload, self.context
         if isinstance(work, ModelScript):
-            probe = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
+            finding = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
             argv = (work.python, *_MODULE, work.path, *work.args)
-            return JobCommand(argv, work.cwd, benchmark.env, probe=probe, warm=_TORCH)
+            return JobCommand(argv, work.cwd, benchmark.env, probe=finding, warm=_TORCH)
         if isinstance(work, Script) and work.training:
             settings = {"models": {"mode": "train", "seed": context.settings.seed}}
             return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=settings)
@@ -69,8 +69,12 @@ class ModelPlanner(PlainPlanner):
         threads = _threads_of(work, benchmark, context.machine)
         env: dict[str, str | None] = {**thread_settings(threads)}
         if work.builds:
-            env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # its cache is kept with the other builds
+            # Its cache is kept with the other builds; a lean one is removed with the run's other temporary files.
+            kept = f"{context.folder}/.barrier" if context.settings.lean_cache else work.builds
+            env["TORCHINDUCTOR_CACHE_DIR"] = f"{kept}/inductor"
         probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
+        if context.settings.lean_cache and (repeat is None or repeat + 1 == launches_of(benchmark, context.settings)):
+            probe["models"]["lean"] = True
         warm = _imports_of(work) if work.runtime in _MODULE_RUNTIMES else ()
         # A script may use the GPU whenever it likes; a zoo's models are built on the processor.
         ahead = bool(warm) and work.zoo is not None and work.device.startswith("cuda")
@@ -87,10 +91,10 @@ def _imports_of(model: Model) -> tuple[str, ...]:
     return (*_TORCH, *_OF_ZOOS.get(model.zoo.partition(":")[0], ()), "benchmodels.zoo.opening")
 
 
-def _build_of(model: Model, probe: dict[str, Any]) -> JobBuild:
+def _build_of(model: Model, probe: Mapping[str, Mapping[str, object]]) -> JobBuild:
     """What is built is a module of torch, except from a file of another runtime."""
     from_torch = model.file is None or model.file.endswith(".pt2")
-    only = {"models": {**probe["models"], "only_build": True}}
+    only = {"models": {**probe["models"], "only_build": True, "lean": False}}
     return JobBuild(probe=only, warm=_imports_of(model) if from_torch else ())
 
 
@@ -118,7 +122,9 @@ def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> 
     }
 
 
-def _measuring_settings(model: Model, labels: Mapping[str, str], threads: int, seed: int) -> dict[str, object]:
+def _measuring_settings(
+    model: Model, labels: Mapping[str, str], threads: int, seed: int
+) -> dict[str, dict[str, object]]:
     """The configuration of benchmodels in a process that measures one model."""
     same = {name: getattr(model, name) for name in _SAME}
     return {
