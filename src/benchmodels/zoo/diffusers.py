@@ -146,12 +146,12 @@ def _smallest(kind: Any, request: ZooRequest) -> Tuple[Any, Dict[str, Any], Way]
                 with torch.no_grad():
                     made.module(*made.args, **made.kwargs)
                 return module, config, way
-            except NotInZoo:
-                raise
-            except Exception as error:
+            except Exception as error:  # another way may do
                 if is_out_of_memory(error):
                     raise
                 first = first or error
+    if isinstance(first, NotInZoo):
+        raise first
     if first is None:
         text = f"its smallest variant has {min(large) / 1e6:,.0f} M parameters, too many for a trial call"
         raise NotInZoo(text, NOT_POSSIBLE)
