@@ -23,9 +23,9 @@ from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.compiled_code import remove_damaged
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import SharedStream
-from benchmodels.runtimes.parts.torch_session import TorchSession, kernels_of, session_on
+from benchmodels.runtimes.parts.torch_session import TorchSession, session_on
 from benchmodels.runtimes.torch_eager import TorchEager, autocast_of, module_of
-from benchmodels.types import Arrays, Details, Module, Prepared, Value
+from benchmodels.types import Arrays, Module, Prepared, Value
 
 
 class TorchCompile(TorchEager):
@@ -62,8 +62,7 @@ class TorchCompile(TorchEager):
 
         inner = session_on(options)(compile_it(), options, fit.precision, details)
         inner.threads_are_fixed = True
-        eager = torch_modules.under_autocast(fit.module, autocast_of(what), options)
-        return CompiledSession(inner, eager, self.backend, compile_it)
+        return CompiledSession(inner, self.backend, compile_it)
 
 
 class TorchCompileMaxAutotune(TorchCompile):
@@ -137,20 +136,13 @@ class CompiledSession(SharedStream):
 
     first_run_builds = True
 
-    def __init__(
-        self, inner: TorchSession, eager: Callable[..., Value], backend: str, compile_again: Callable[[], Any]
-    ) -> None:
+    def __init__(self, inner: TorchSession, backend: str, compile_again: Callable[[], Any]) -> None:
         super().__init__(inner)
         self._inner = inner
-        self._eager = eager
         self._compile_again = compile_again
         self._checked = False
         self.provider = f"{backend} {inner.provider.partition(' ')[2]}"
         self.outputs, self.profile = self._checked_outputs, self._profile
-
-    def kernels(self, prepared: Any) -> Details:
-        """Those that torch chooses for the module; compiled code asks in the same way."""
-        return {} if self._inner.provider.endswith("cpu") else kernels_of(self._eager, prepared)
 
     def close(self) -> None:
         self._inner.close()

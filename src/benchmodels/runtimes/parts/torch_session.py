@@ -107,7 +107,8 @@ class DeviceTorchSession(TorchSession):
         return result
 
     def kernels(self, prepared: Inputs) -> Details:
-        return kernels_of(self.call, prepared)
+        found = attention_kernels(lambda: self.call(*prepared.args, **prepared.kwargs))
+        return {"attention": found} if found else {}
 
 
 class TorchStream(SharedStream):
@@ -127,11 +128,6 @@ class TorchStream(SharedStream):
                 return result
 
         super().__init__(owner, run)
-
-
-def kernels_of(call: Callable[..., Value], prepared: Inputs) -> Details:
-    found = attention_kernels(lambda: call(*prepared.args, **prepared.kwargs))
-    return {"attention": found} if found else {}
 
 
 def session_on(options: Options) -> Callable[..., TorchSession]:
