@@ -150,9 +150,18 @@ def own_precision(module: Module) -> str:
     return PRECISION_OF.get(most, most)
 
 
+def _quantized_layer(module: Module) -> Optional[str]:
+    """The class of the first layer that torch's eager quantisation made."""
+    made = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.nn.quantized")
+    return next((type(part).__name__ for part in module.modules() if type(part).__module__.startswith(made)), None)
+
+
 def _moved(module: Module, device: str, dtype: Any) -> Any:
     torch = import_module("torch")
     target = torch.device(device)
+    if target.type != "cpu" and (layer := _quantized_layer(module)) is not None:
+        text = f"its {layer} is quantised for the CPU: torch has no kernel for it on {target.type}, and may crash"
+        raise Unsupported("load", text, kind="unavailable")
     if target.type == "cuda" and target.index is None:
         target = torch.device("cuda", torch.cuda.current_device())
     weights = [*module.parameters(), *module.buffers()]

@@ -8,7 +8,8 @@ import textwrap
 
 import pytest
 
-from benchmodels.runtimes.base import Autocast, Captured, Options
+from benchmodels.runtimes.base import Autocast, Captured, Options, Unsupported
+from benchmodels.runtimes.parts.torch_modules import fitted
 from benchmodels.runtimes.registry import runtime_named
 
 torch = pytest.importorskip("torch")
@@ -101,3 +102,13 @@ def test_a_precision_that_was_asked_for_replaces_autocast():
     assert (result.dtype, session.precision) == (torch.float16, "fp16")
     assert "autocast" not in session.details
     session.close()
+
+
+def test_a_model_that_is_quantised_for_the_cpu_is_not_moved_to_a_gpu():
+    # Not torch's own, which some processors cannot make.
+    quantised = type("Linear", (torch.nn.Linear,), {"__module__": "torch.ao.nn.quantized.dynamic.modules.linear"})
+    whole = torch.nn.Sequential(torch.nn.ReLU(), quantised(4, 2)).eval()
+    with pytest.raises(Unsupported, match="its Linear is quantised for the CPU") as caught:
+        fitted(whole, Options(device="cuda"))
+    assert caught.value.kind == "unavailable"
+    assert fitted(whole, Options()).module is whole

@@ -75,6 +75,17 @@ def test_the_speedup_is_the_geometric_mean_over_right_results_only() -> None:
     assert summaries(corpus(made))[EAGER].speedup is None
 
 
+def test_a_model_that_waits_counts_neither_for_nor_against_a_runtime() -> None:
+    waits = replace(result(named(2, EAGER)), status=Status.PENDING)
+    cut = replace(result(named(3, EAGER)), status=Status.INTERRUPTED)
+    found = corpus(run_of(result(named(1, EAGER), launch(0.04)), waits, cut))
+    eager = summaries(found)[EAGER]
+    assert (eager.models, eager.waiting, eager.right, eager.success) == (1, 2, 1, 1.0)
+    assert causes_of(found) == []
+    shown = [cell.text for row in matrix_table(found).rows for cell in row.cells]
+    assert shown.count("not yet") == 2
+
+
 def test_a_doubtful_speedup_is_left_out_and_told() -> None:
     busy = Note(text="ran while the machine was busy", evidence="got 50 %", kind="busy")
     made = run_of(

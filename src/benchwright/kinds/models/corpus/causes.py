@@ -41,6 +41,11 @@ class ModelEnding(NamedTuple):
     detail: str = ""
     status: str = Status.OK.value
 
+    @property
+    def waiting(self) -> bool:
+        """It has not been tried yet, so it counts neither for nor against its runtime."""
+        return self.status in (Status.PENDING.value, Status.INTERRUPTED.value)
+
 
 def ending_of(row: ModelRow) -> ModelEnding:
     result = row.result

@@ -25,6 +25,7 @@ class RuntimeSummary(msgspec.Struct, frozen=True, kw_only=True):
     fastest: float | None
     compared: int
     doubtful: int
+    waiting: int  # models that have not been tried yet, and count nowhere else
     latency_s: float | None  # the median over models
     build_s: float | None  # of all builds that were made
 
@@ -56,7 +57,8 @@ def runtime_summaries(corpus: Corpus) -> list[RuntimeSummary]:
     return [_summary(variant, [entry for _, entry in corpus.entries(variant)]) for variant in corpus.variants]
 
 
-def _summary(variant: RuntimeVariant, entries: list[CorpusEntry]) -> RuntimeSummary:
+def _summary(variant: RuntimeVariant, every: list[CorpusEntry]) -> RuntimeSummary:
+    entries = [entry for entry in every if not entry.ending.waiting]
     passed: dict[str, int | None] = {
         stage: sum(entry.ending.passed > number for entry in entries) for number, stage in enumerate(STAGES)
     }
@@ -77,6 +79,7 @@ def _summary(variant: RuntimeVariant, entries: list[CorpusEntry]) -> RuntimeSumm
         slowest=min(ratios, default=None),
         fastest=max(ratios, default=None),
         compared=len(ratios),
+        waiting=len(every) - len(entries),
         doubtful=len(compared) - len(ratios),
         latency_s=statistics.median(latencies) if latencies else None,
         build_s=math.fsum(builds) if builds else None,
@@ -92,7 +95,7 @@ def causes_of(corpus: Corpus) -> list[Cause]:
     for variant in corpus.variants:
         for model, entry in corpus.entries(variant):
             ending = entry.ending
-            if ending.kept_from is not None:
+            if ending.kept_from is not None and not ending.waiting:
                 same = found.setdefault((ending.kept_from, ending.cause), [])
                 same.append((model.name, str(variant), ending.detail))
     causes = [

@@ -28,9 +28,10 @@ def runtimes_table(corpus: Corpus) -> ReportTable:
     fields: list[Field[RuntimeSummary]] = [
         Field(Column("runtime", "runtime", quoted=True), lambda s: word(str(s.variant))),
         _count("models", "models", lambda s: s.models),
+        _count("not yet", "waiting", lambda s: s.waiting or None),
         _count("right", "right", lambda s: s.right),
         Field(
-            Column("success", "success", right=True, hint="right results of all models"),
+            Column("success", "success", right=True, hint="right results of all models tried"),
             lambda s: Cell("" if s.success is None else percent(s.success), s.success, share=s.success),
         ),
         Field(
@@ -194,6 +195,8 @@ def _columns(variant: RuntimeVariant) -> list[Field[CorpusModel]]:
 
 def cell_words(entry: CorpusEntry) -> str:
     """`12.34 ms ×1.42`; `?` behind a doubtful speed-up, `~` behind a time whose outputs could not be judged."""
+    if entry.ending.waiting:
+        return "not yet"
     if entry.latency_s is None:
         if entry.ending.kept_from == CORRECT:
             return _WRONG
