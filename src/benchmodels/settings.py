@@ -44,6 +44,7 @@ class ModelSettings(NamedTuple):
     rebuild: str = "if_needed"
     lean: bool = False  # the build is removed once it was measured
     only_build: bool = False  # of an artifact: nothing is measured
+    onnx_opset: Optional[int] = None  # of what is exported; None: the exporter's own choice
     step_timeout_s: float = 600.0
     profile: bool = False
     profile_calls: int = 20

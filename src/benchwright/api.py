@@ -95,6 +95,7 @@ class RunOptions(TypedDict, total=False):
     trust: bool
     find_timeout: str | float
     rebuild: str
+    onnx_opset: int | None
     build_timeout: str | float
     # Task files
     tasks: Texts
@@ -273,7 +274,7 @@ def _watched(order: RunOrder, progress: bool | None, executor: Executor | None =
 
 _OF_HELD = frozenset(
     """
-    runtimes devices precisions threads streams items profile rebuild build_timeout repeat warmup_runs interleave stop warmup
+    runtimes devices precisions threads streams items profile rebuild onnx_opset build_timeout repeat warmup_runs interleave stop warmup
     seed cores name labels tags run_name keep_env share discard_logs base store no_store
     """.split()
 )

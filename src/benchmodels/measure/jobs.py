@@ -184,6 +184,8 @@ class MeasureJob:
             "depends_on": self._runtime.depends_on(self._options),
             "format": FORMAT,
         }
+        if settings.onnx_opset is not None and self._runtime.through_onnx:
+            parts["onnx_opset"] = settings.onnx_opset
         if settings.file:
             # A build may refer to the file by its path.
             return {**parts, "path": os.path.abspath(settings.file), **self._file_parts(settings.file)}

@@ -55,6 +55,7 @@ class Options(NamedTuple):
     precision: str = FP32
     threads: int = 1
     streams: int = 1
+    onnx_opset: Optional[int] = None  # for an export; None: the exporter chooses
 
     @property
     def device_type(self) -> str:

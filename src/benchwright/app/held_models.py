@@ -82,6 +82,7 @@ def _benchmarks(request: Request, told: dict[str, Any], model: HeldModel) -> lis
             streams=options.streams,
             profile=options.profile,
             rebuild=options.rebuild,
+            onnx_opset=options.onnx_opset,
             step_timeout_s=options.step_timeout_s,
             builds=request.builds,
         )

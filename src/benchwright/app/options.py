@@ -219,6 +219,8 @@ def _of_models() -> Iterable[Option]:
         help="Builds at a time, while nothing is measured.  [default: one for every four cores]")
     yield _option(OF_MODELS, "--lean-cache", "flag", applies=_MODELS,
         help="Remove each build once it was measured; what is known about it is kept.")
+    yield _option(OF_MODELS, "--onnx-opset", "count", "N", least=7, most=30, applies=_MODELS,
+        help="Operator set of ONNX to export models to.  [default: the exporter's choice]")
     yield _option(OF_MODELS, "--build-timeout", metavar="TIME", default="10m", applies=_MODELS,
         help="Limit for each step of a build.  [default: 10m]")
 

@@ -28,6 +28,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     profile: bool = False  # one more launch, which times each operator
     shapes: dict[str, tuple[int, ...]] = {}  # of a model file's inputs
     rebuild: str = "if_needed"  # always, never
+    onnx_opset: int | None = None  # of what is exported; None: the exporter's own choice
     step_timeout_s: float = 600.0  # of each step of a build
     select: tuple[str, ...] = ()  # class names or prefixes of identities; empty: all
     weights: bool = False  # whether the values of the weights are part of the identity
@@ -202,6 +203,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     goldens: dict[str, str] = {}  # output → the file with what it should be
     tolerance: dict[str, float] = {}  # error → the worst that passes
     rebuild: str = "if_needed"
+    onnx_opset: int | None = None
     step_timeout_s: float = 600.0
     builds: str = ""  # the folder of cached builds
     source_note: str | None = None

@@ -8,7 +8,7 @@ import warnings
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, Options, StepTimer, Unsupported
 from benchmodels.runtimes.parts import torch_modules
@@ -82,7 +82,9 @@ def export_onnx(captured: Captured, folder: str, options: Options, steps: StepTi
     onnx = import_module("torch.onnx")
     with steps.step("export"), explaining("export"), exporting():
         flat = flat_model(captured, options)
-        program = onnx.export(flat.module, flat.tensors, dynamo=True, optimize=False, verbose=False)
+        opset = {} if options.onnx_opset is None else {"opset_version": options.onnx_opset}
+        program = onnx.export(flat.module, flat.tensors, dynamo=True, optimize=False, verbose=False, **opset)
+        _check_opset(program, options.onnx_opset)
         _check_graph(program, flat)
         _rename_inputs(program, flat.names)
     path = os.path.join(folder, "model.onnx")
@@ -128,6 +130,13 @@ def _check_outputs(found: Sequence[Named]) -> None:
         raise Unsupported("export", "the model returns no tensor")
     if any(tensor.is_complex() for _, tensor in found):
         raise Unsupported("export", "an output is complex")
+
+
+def _check_opset(program: Any, wanted: Optional[int]) -> None:
+    """The exporter warns, and leaves the model as it is, if it cannot convert it."""
+    found = program.model.opset_imports.get("")
+    if wanted is not None and found != wanted:
+        raise Unsupported("export", f"the exporter cannot convert it to opset {wanted}; it is of opset {found}")
 
 
 def _check_graph(program: Any, flat: FlatModel) -> None:

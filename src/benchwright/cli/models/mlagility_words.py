@@ -13,7 +13,6 @@ OPTIONS = {
     "--ip": "name the machine with --on ssh:HOST",
     "--iterations": "use --stop N",
     "--labels": "select scripts by label: --select KEY=VALUE",
-    "--onnx-opset": "models are exported with the exporter's default",
     "--process-isolation": "leave it out: every model and runtime has a process of its own",
     "--rt-args": "use --threads, --precision, --streams or --env",
     "--runtimes": "use --runtime NAME,NAME",

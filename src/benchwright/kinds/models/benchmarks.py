@@ -158,6 +158,7 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
         max_depth=options.max_depth,
         profile=options.profile,
         rebuild=options.rebuild,
+        onnx_opset=options.onnx_opset,
         step_timeout_s=options.step_timeout_s,
         builds=builds,
         source_note=discovery.source_note,

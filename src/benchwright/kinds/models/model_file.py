@@ -67,6 +67,7 @@ class ModelFileKind(ModelsKind):
                 items_from=None if models.items is None else ITEMS_OPTION,
                 trust=models.trust,
                 rebuild=models.rebuild,
+                onnx_opset=models.onnx_opset,
                 step_timeout_s=models.step_timeout_s,
                 builds=options.builds,
             )

@@ -26,6 +26,7 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
         profile=values.get("profile", False),
         shapes=_shapes(values.get("shapes", ())),
         rebuild=values.get("rebuild", "if_needed"),
+        onnx_opset=values.get("onnx_opset"),
         step_timeout_s=parse_duration(values.get("build_timeout", "10m"), where="--build-timeout"),
         find_timeout_s=_limit(values.get("find_timeout", "10m")),
         weights=values.get("weights", False),

@@ -18,7 +18,18 @@ _MODULE = ("-m", "benchmodels")
 # Fields of a Model that benchmodels has under the same name.
 _SAME = (
     *("identity", "items", "items_from", "trust", "weights_in_identity", "file", "max_depth", "runtime", "precision"),
-    *("streams", "builds", "rebuild", "step_timeout_s", "profile", "types", "input_files", "goldens", "tolerance"),
+    *(
+        "streams",
+        "builds",
+        "rebuild",
+        "onnx_opset",
+        "step_timeout_s",
+        "profile",
+        "types",
+        "input_files",
+        "goldens",
+        "tolerance",
+    ),
     *("zoo", "scale", "zoo_parameters"),
 )
 # Others load a build instead of torch, and their memory is to be their own.

@@ -84,6 +84,7 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
             items=given.items,
             items_from=None if given.items is None else ITEMS_OPTION,
             rebuild=given.rebuild,
+            onnx_opset=given.onnx_opset,
             step_timeout_s=given.step_timeout_s,
             builds=options.builds,
         )
