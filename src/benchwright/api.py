@@ -95,6 +95,7 @@ class RunOptions(TypedDict, total=False):
     trust: bool
     find_timeout: str | float
     rebuild: str
+    scale: str
     onnx_opset: int | None
     build_timeout: str | float
     # Task files

@@ -8,8 +8,9 @@ from benchwright.core.plugins.registry import Registry
 
 
 def all_registries() -> list[Registry[Any]]:
-    """Kinds, runtimes, samplers, extractors, executors, stores, reporters, importers. Loads none of their variants."""
+    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers. Loads none of their variants."""
     from benchmodels.runtimes import registry as runtimes
+    from benchmodels.zoo import registry as zoos
     from benchwright.agent.extractors.registry import EXTRACTORS
     from benchwright.agent.samplers.registry import SAMPLERS
     from benchwright.exchange.registry import IMPORTERS
@@ -21,6 +22,7 @@ def all_registries() -> list[Registry[Any]]:
     return [
         KINDS,
         Registry(runtimes.GROUP, "runtime", runtimes.BUILT_IN),
+        Registry(zoos.GROUP, "zoo", zoos.BUILT_IN),
         SAMPLERS,
         EXTRACTORS,
         EXECUTORS,

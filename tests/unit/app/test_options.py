@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchwright.api import RunOptions
-from benchwright.app.options import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SPEC, SUITE, TASKS, Option
+from benchwright.app.options import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SPEC, SUITE, TASKS, ZOO, Option
 from benchwright.app.requests import order_of
 from benchwright.app.run import resolve_order
 from benchwright.core.errors import InvalidInput
@@ -31,6 +31,8 @@ VALUES: dict[str, Any] = {
     "shapes": ("x=1x3",),
     "rebuild": "never",
     "build_timeout": "5m",
+    "find_timeout": "5m",
+    "scale": "tiny",
     "tasks": ("one",),
     "set_flags": ("x=1",),
     "remove_flags": ("x",),
@@ -72,7 +74,7 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[s
     Path("main.py").write_text("pass\n")
     Path("spec.json").write_text('{"model": {"name": "net"}, "tests": [{"identifier": "one", "command": "true"}]}')
     named = {TASKS: "tasks.cfg", SUITE: "suite.yaml", LOOP: "loop.py", MODELS: "models.py", MODEL_FILE: "model.onnx"}
-    named |= {SPEC: "spec.json"}
+    named |= {SPEC: "spec.json", ZOO: "transformers:bert"}
     return {COMMAND: {"command": ("true",)}, **{sort: {"targets": (path,)} for sort, path in named.items()}}
 
 
