@@ -23,12 +23,13 @@ class Turn:
         self._place = 0 if told is None else int(told["place"])
 
     def wait(self, reports: Reports) -> None:
-        """Until those before it are done with the device."""
+        """Until those before it are done with the device, and those that had its half of the cores have ended."""
         if self._folder is None:
             return
         if _used_cuda() is not None:
             reports.message("this process used the GPU before its turn, while another was being measured")
         before = [os.path.join(self._folder, f"go-{place}") for place in range(1, self._place + 1)]
+        before += [os.path.join(self._folder, f"ended-{place}") for place in range(self._place - 1)]
         while not all(map(os.path.exists, before)):  # one may have ended before its own turn came
             time.sleep(POLL_INTERVAL_S)
 

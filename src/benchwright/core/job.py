@@ -27,7 +27,8 @@ class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that start up while another is measured: each waits for its turn before it touches its device.
 
     It may go on once `go-1` to `go-<place>` are in the folder. The one before each creates it when it is done with the
-    device, or its supervisor when it has ended.
+    device, or its supervisor when it has ended. All but the last one before it must have ended: of its neighbours, every
+    other one has the same cores, and may still be checking its outputs on them.
     """
 
     folder: str

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchwright.agent.processes.kernel import read_text
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
@@ -54,10 +56,17 @@ class Observer(Listener):
 
 
 def usable_cores(machine: Machine) -> list[int]:
-    """Those this process may run on; of another machine, all that it said it has."""
+    """Those this process may run on, the threads of one core side by side; of another machine, all that it said it has."""
     if is_this_machine(machine) and hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
+        return sorted(os.sched_getaffinity(0), key=lambda core: (_first_thread(core), core))
     return list(range(machine.cores or os.cpu_count() or 1))
+
+
+def _first_thread(core: int) -> int:
+    """The number of the first thread of the same physical core."""
+    siblings = read_text(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+    first = re.match(r"\d+", siblings or "")
+    return int(first.group()) if first else core
 
 
 def is_this_machine(machine: Machine) -> bool:

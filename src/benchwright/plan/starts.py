@@ -17,7 +17,7 @@ _LAYOUTS = 4
 
 
 MOST_AHEAD = 3  # processes at a time: one is measured, the one before is checked, the next one starts up
-_TOGETHER = 8  # launches that are handed to the executor at once
+_TOGETHER = 32  # launches that are handed to the executor at once; between two such groups nothing overlaps
 _LEAST_CORES = 8
 
 
@@ -27,6 +27,22 @@ def may_start_ahead(benchmark: Benchmark, settings: RunSettings) -> bool:
     hooked = any(hook is not None for hook in (hooks.setup, hooks.prepare, hooks.cleanup))
     alone = settings.up_to or settings.turn_s is not None or settings.on is not None
     return settings.overlap and not (hooked or placed or alone)
+
+
+def renumbered(jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
+    """Launches of one group, of which some were made: each again with the cores that the one before does not have."""
+    halves = sorted({job.cores for job in jobs if job.cores is not None})
+    return [
+        (
+            msgspec.structs.replace(
+                job,
+                turn=msgspec.structs.replace(job.turn, place=place),
+                cores=halves[place % len(halves)] if halves else job.cores,
+            ),
+        )
+        for place, job in enumerate(jobs)
+        if job.turn is not None
+    ]
 
 
 def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence[int]) -> list[tuple[Job, ...]]:

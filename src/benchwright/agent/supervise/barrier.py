@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 
 def leave_barrier(job: Job) -> None:
-    """Create `gone-<rank>`, so that the others do not wait for it, and pass its turn on."""
+    """Create `gone-<rank>`, so that the others do not wait for it; pass its turn on, and say that its cores are free."""
     if job.barrier is not None:
         _create(job.barrier.folder, f"gone-{job.barrier.rank}")
     if job.turn is not None:
         _create(job.turn.folder, f"go-{job.turn.place + 1}")
+        _create(job.turn.folder, f"ended-{job.turn.place}")
 
 
 def say_done(barrier: JobBarrier | None) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchwright.agent.supervise.signals import SignalQueue
     from benchwright.core.job import Job
 
-MOST = 4  # warm processes at a time: each has torch in memory
+MOST = max(4, min(8, (os.cpu_count() or 1) // 2))  # warm processes at a time: each has torch in memory
 
 
 class _Worker:

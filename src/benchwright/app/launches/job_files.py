@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.files.whole_file import write_whole
 from benchwright.core.job import Job
+from benchwright.plan.starts import renumbered
 from benchwright.record import is_complete
 
 
@@ -28,7 +27,7 @@ def still_to_launch(group: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
         return list(group)
     missing = [launch[0] for launch in group if not is_complete(launch[0].stream)]
     empty_folder(Path(group[0][0].turn.folder))
-    return [(replace(job, turn=replace(job.turn, place=place)),) for place, job in enumerate(missing) if job.turn]
+    return list(renumbered(missing))
 
 
 def empty_folder(folder: Path) -> None:
