@@ -38,6 +38,11 @@ LOWER, HIGHER = "lower", "higher"
 STAGES = {"optimise": "convert", "reference": "check", "verify": "load"}
 
 
+def stage_of(step: str) -> str:
+    """A step of a build sequence, such as `convert.shrink`, belongs to the stage it is named after."""
+    return STAGES.get(step, step.partition(".")[0])
+
+
 class Reports:
     """`put` writes an event, by default through this process's probe. `stage`: the current stage, for a failure report."""
 
@@ -91,7 +96,7 @@ class BuildSteps:
     def step(self, name: str) -> Iterator[None]:
         self._reports.event("build_begin", step=name)
         began = perf_counter_ns()
-        with self._reports.at(STAGES.get(name, name)):
+        with self._reports.at(stage_of(name)):
             try:
                 yield
             except BaseException as error:

@@ -97,6 +97,9 @@ class RunOptions(TypedDict, total=False):
     rebuild: str
     scale: str
     onnx_opset: int | None
+    sequence_file: Text | None
+    build_only: bool
+    export_only: bool
     build_timeout: str | float
     # Task files
     tasks: Texts
@@ -275,7 +278,7 @@ def _watched(order: RunOrder, progress: bool | None, executor: Executor | None =
 
 _OF_HELD = frozenset(
     """
-    runtimes devices precisions threads streams items profile rebuild onnx_opset build_timeout repeat warmup_runs interleave stop warmup
+    runtimes devices precisions threads streams items profile rebuild onnx_opset sequence_file build_only export_only build_timeout repeat warmup_runs interleave stop warmup
     seed cores name labels tags run_name keep_env share discard_logs base store no_store
     """.split()
 )

@@ -6,12 +6,14 @@ script has run: it imports numpy.
 
 from __future__ import annotations
 
+import copy
 import errno
 import json
 import os
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
 from benchmodels.arrays import load_arrays, save_arrays
+from benchmodels.build.sequence_file import BadSequenceFile, read_sequence
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.discover.callers import is_library
@@ -144,9 +146,10 @@ class Building:
             batch = batch or shown_batch(self._settings, captured)
         # Copies: an exporter may call the model with its inputs.
         inputs = {name: tensor.detach().clone() for name, tensor in flatten_call(args, kwargs, captured.names)}
+        changed = captured._replace(module=self._changed(captured, inputs)) if self._options.sequence else captured
         with self._reports.at("export"):
             try:
-                self._runtime.build(captured, self._settings.builds, self._options, self._steps)
+                self._runtime.build(changed, self._settings.builds, self._options, self._steps)
             except Exception as error:
                 if isinstance(error, NotImplementedError) and "train()" in str(error):
                     raise Unsupported("export", EXPORTED) from error
@@ -157,6 +160,21 @@ class Building:
         # Not earlier: importing on behalf of the exporter would shorten its measured time.
         work = count_work(module, args, kwargs, self._settings.precision, may_call=True)
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
+
+    def _changed(self, captured: Captured, inputs: Mapping[str, Any]) -> Module:
+        """What a build sequence makes of a copy of the module: the reference and the counts are those of the original."""
+        try:
+            sequence = read_sequence(self._options.sequence)
+        except BadSequenceFile as error:
+            raise Unsupported("export", str(error), kind="error") from error
+        if sequence.of_onnx and not self._runtime.through_onnx:
+            name = sequence.of_onnx[0].__name__
+            raise Unsupported(
+                "export", f"{name} of the build sequence takes ONNX, which {self._runtime.name} is not built from"
+            )
+        if not sequence.of_model:
+            return captured.module
+        return sequence.changed_model(copy.deepcopy(captured.module), inputs, self._steps)
 
     def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, told: Details) -> None:
         with self._steps.step("reference"):

@@ -19,7 +19,7 @@ import benchprobe
 from benchmodels.build.build import PARENT
 from benchmodels.build.building import FACTS
 from benchmodels.failures import ERROR, TIMED_OUT, ModelFailure, failure_of_ending, has_room, kernel_ooms
-from benchmodels.reports import STAGES, Reports
+from benchmodels.reports import Reports, stage_of
 from benchmodels.settings import BUILD, PART, ModelSettings, as_config
 from benchprobe.config import VARIABLE
 from benchprobe.stream.events import Event
@@ -160,7 +160,7 @@ class _Watch:
             kind = event.get("event")
             if kind == "build_begin":
                 self._step, self._since = str(event["step"]), time.monotonic()
-                self._last_stage = STAGES.get(self._step, self._step)
+                self._last_stage = stage_of(self._step)
             elif kind == "build_step":
                 self._step = None
                 self._tell_on(event)

@@ -20,10 +20,11 @@ from benchmodels.build.building import (
     read_inputs,
     read_reference,
 )
-from benchmodels.build.cache import BuildCache, CachedBuild, Make
+from benchmodels.build.cache import IF_NEEDED, BuildCache, CachedBuild, Make
 from benchmodels.build.labels import keep_labels
 from benchmodels.build.process import build_in_child, built_before
 from benchmodels.build.references import kept_reference
+from benchmodels.build.sequence_file import digest_of_sequence
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
@@ -33,6 +34,8 @@ from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import FP32, ArtifactFolder, Captured, Options, Runtime, Unsupported, module_versions
+from benchmodels.runtimes.parts.artifact import FILE as ARTIFACT_FILE
+from benchmodels.runtimes.parts.artifact import read_artifact
 from benchmodels.runtimes.parts.torch_modules import in_autocast
 from benchmodels.settings import BUILT_NOW, ModelSettings
 from benchmodels.types import Details
@@ -97,7 +100,14 @@ class MeasureJob:
 
     def build_artifact(self, script: str, args: Sequence[str]) -> None:
         """Builds it into the cache, unless it is there; for a later process that measures it."""
-        self._entry(script, args, self._settings.builds).release()
+        entry = self._entry(script, args, self._settings.builds)
+        model = read_facts(str(entry.folder)).model
+        if model is not None:
+            self._reports.event("model", **model)
+        sizes = [path.stat().st_size for path in entry.folder.rglob("*") if path.is_file()]
+        where = {"folder": str(entry.folder), "onnx": _onnx_in(str(entry.folder))}
+        self._reports.event("built", **where, bytes=sum(sizes), cached=entry.cached and not self._is_new(entry))
+        entry.release()
 
     def measure_module(self, captured: Captured, reference: Optional[Callable[[], Reference]] = None) -> None:
         """`reference`: where it comes from, if the module is not to be asked each time."""
@@ -154,25 +164,31 @@ class MeasureJob:
     def _cached(self, make: Make, script: str, args: Sequence[str], folder: str) -> CachedBuild:
         parts = self._key_parts(script, args)
         cache = BuildCache(folder, self._reports.message)
+        # What was built ahead for this launch is not built once more.
+        rebuild = IF_NEEDED if built_before() is not None else self._settings.rebuild
         about = {"name": self._settings.build_name, "labels": dict(self._settings.labels)}
         with self._reports.at("load"):
-            return cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=self._settings.rebuild)
+            return cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=rebuild)
 
     def _tell_build(self, entry: CachedBuild) -> None:
         """Reports steps of an earlier build as cached; they are not samples of this launch, unless it was made for it."""
-        ahead = built_before()
-        mine = ahead is not None and entry.made_at >= ahead.since
-        now = self._settings.built_by_caller == BUILT_NOW or mine
+        ahead, now = built_before(), self._is_new(entry)
         for step in entry.steps if entry.cached else ():
             self._reports.event("build_step", **{**step, "cached": not now})
         if entry.cached and not now:
             return
-        labels = {"build_jobs": str(ahead.beside)} if ahead is not None and mine and ahead.beside > 1 else {}
+        beside = ahead.beside if ahead is not None and entry.made_at >= ahead.since else 1
+        labels = {"build_jobs": str(beside)} if beside > 1 else {}
         built = [step for step in entry.steps if step["step"] not in NOT_OF_THE_BUILD]
         if built:
             self._reports.measured("time.build", [build_seconds(built)], labels=labels)
         for step in built:
             self._reports.measured(f"build.{step['step']}", [step["seconds"]], labels=labels)
+
+    def _is_new(self, entry: CachedBuild) -> bool:
+        """Whether a cached one was made for this launch."""
+        ahead = built_before()
+        return self._settings.built_by_caller == BUILT_NOW or (ahead is not None and entry.made_at >= ahead.since)
 
     def _key_parts(self, script: str, args: Sequence[str]) -> Details:
         settings = self._settings
@@ -186,6 +202,8 @@ class MeasureJob:
         }
         if settings.onnx_opset is not None and self._runtime.through_onnx:
             parts["onnx_opset"] = settings.onnx_opset
+        if settings.sequence:
+            parts["sequence"] = digest_of_sequence(settings.sequence)
         if settings.file:
             # A build may refer to the file by its path.
             return {**parts, "path": os.path.abspath(settings.file), **self._file_parts(settings.file)}
@@ -225,6 +243,14 @@ class MeasureJob:
                 f"the cached build has other weights than the model had when it was found ({weights} instead of "
                 f"{seen}): the script creates new ones each time; outputs are checked against those of the build"
             )
+
+
+def _onnx_in(folder: str) -> Optional[str]:
+    """The ONNX file of a build that has one."""
+    if not os.path.isfile(os.path.join(folder, ARTIFACT_FILE)):
+        return None
+    model = read_artifact(ArtifactFolder(folder)).model
+    return model if model.endswith(".onnx") else None
 
 
 def _all_files(path: str) -> List[str]:

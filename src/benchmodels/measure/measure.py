@@ -17,7 +17,7 @@ from benchmodels.measure.runtime_options import failures_reported, options_of
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
-from benchmodels.settings import ModelSettings
+from benchmodels.settings import EXPORTED, ModelSettings
 
 SUFFIXES = (".onnx", ".pt2", ".xml", ".tflite")
 ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every runtime can build
@@ -29,7 +29,7 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     with failures_reported(reports):
         runtime = runtime_named(settings.runtime)
         refuse(runtime, settings)
-        if runtime.kind != MODULE or settings.file or settings.zoo:
+        if settings.stops_after != EXPORTED and (runtime.kind != MODULE or settings.file or settings.zoo):
             refuse_without(runtime, options_of(settings))
     if reports.failed:
         return 0
@@ -70,7 +70,7 @@ def _measure_elsewhere(
     job = MeasureJob(settings, runtime, options_of(settings), reports)
     if runtime.kind == MODULE:
         job.measure_zoo() if settings.zoo else job.measure_exported()
-    elif settings.only_build:
+    elif settings.stops_after:
         job.build_artifact(script, list(args))
     else:
         job.measure_artifact(script, list(args))
@@ -89,6 +89,8 @@ def refuse(runtime: Runtime, settings: ModelSettings) -> None:
     if settings.precision not in runtime.precisions:
         text = f"{runtime.name} does not support {settings.precision}; it supports {', '.join(runtime.precisions)}"
         raise Unsupported("load", text, kind=UNSUPPORTED)
+    if settings.stops_after and runtime.kind == MODULE:
+        raise Unsupported("load", f"{runtime.name} runs the module itself and builds nothing", kind=UNAVAILABLE)
     suffix = os.path.splitext(settings.file or "")[1].lower()
     if settings.file and suffix not in SUFFIXES:
         raise Unsupported("load", f"{settings.file} is not a model file; supported: {', '.join(SUFFIXES)}")

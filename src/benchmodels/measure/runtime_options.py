@@ -17,7 +17,8 @@ from benchmodels.settings import ModelSettings
 def options_of(settings: ModelSettings) -> Options:
     """Threads default to the number of cores this process may use."""
     threads = settings.threads or _usable_cores()
-    return Options(settings.device, settings.precision, threads, max(1, settings.streams), settings.onnx_opset)
+    told = (settings.onnx_opset, settings.sequence)
+    return Options(settings.device, settings.precision, threads, max(1, settings.streams), *told)
 
 
 def _usable_cores() -> int:

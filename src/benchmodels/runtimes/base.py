@@ -56,6 +56,7 @@ class Options(NamedTuple):
     threads: int = 1
     streams: int = 1
     onnx_opset: Optional[int] = None  # for an export; None: the exporter chooses
+    sequence: str = ""  # the Python file of a build sequence
 
     @property
     def device_type(self) -> str:

@@ -25,6 +25,7 @@ from benchwright.kinds.models.benchmarks import (
     variants,
     with_profile,
 )
+from benchwright.kinds.models.build_options import as_built
 
 if TYPE_CHECKING:
     from benchmodels.measure.here import HeldModel
@@ -63,31 +64,31 @@ def _benchmarks(request: Request, told: dict[str, Any], model: HeldModel) -> lis
     options, name = request.models, request.name or str(told["class"])
     found: list[Benchmark] = []
     for runtime, device, precision in variants(options):
-        workload = Model(
-            runtime=runtime,
-            device=device,
-            precision=precision,
-            python=sys.executable,
-            cwd=os.getcwd(),
-            identity=told["identity"],
-            weights=told["weights"],
-            content=told["content"],
-            class_=told["class"],
-            parameters=told.get("parameters") or 0,
-            inputs=msgspec.convert(told["inputs"], tuple[FoundInput, ...]),
-            items=options.items,
-            items_from=None if options.items is None else "--items",
-            set_to_eval=bool(model.module.training),
-            threads=options.threads,
-            streams=options.streams,
-            profile=options.profile,
-            rebuild=options.rebuild,
-            onnx_opset=options.onnx_opset,
-            step_timeout_s=options.step_timeout_s,
-            builds=request.builds,
+        workload = as_built(
+            Model(
+                runtime=runtime,
+                device=device,
+                precision=precision,
+                python=sys.executable,
+                cwd=os.getcwd(),
+                identity=told["identity"],
+                weights=told["weights"],
+                content=told["content"],
+                class_=told["class"],
+                parameters=told.get("parameters") or 0,
+                inputs=msgspec.convert(told["inputs"], tuple[FoundInput, ...]),
+                items=options.items,
+                items_from=None if options.items is None else "--items",
+                set_to_eval=bool(model.module.training),
+                threads=options.threads,
+                streams=options.streams,
+                profile=options.profile,
+                **options.of_builds(),
+                builds=request.builds,
+            )
         )
         benchmark = Benchmark(
-            name=name + variant_name(runtime, device, precision),
+            name=name + variant_name(workload),
             kind="script",
             workload=workload,
             source=name,

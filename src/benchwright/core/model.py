@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import msgspec
 
@@ -14,6 +14,17 @@ INFERENCE = "inference"
 TRAINING = "training"
 NEVER_CALLED = "never_called"
 ZOO_SCALES = ("tiny", "small", "full")
+
+
+class OfBuilds(TypedDict):
+    """Options that a model has as they were given."""
+
+    rebuild: str
+    onnx_opset: int | None
+    sequence: str | None
+    sequence_digest: str | None
+    stops_after: str
+    step_timeout_s: float
 
 
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +40,9 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     shapes: dict[str, tuple[int, ...]] = {}  # of a model file's inputs
     rebuild: str = "if_needed"  # always, never
     onnx_opset: int | None = None  # of what is exported; None: the exporter's own choice
+    sequence: str | None = None  # the Python file of a build sequence
+    sequence_digest: str | None = None
+    stops_after: str = ""  # build, export: nothing is measured
     step_timeout_s: float = 600.0  # of each step of a build
     select: tuple[str, ...] = ()  # class names or prefixes of identities; empty: all
     weights: bool = False  # whether the values of the weights are part of the identity
@@ -36,6 +50,16 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     trust: bool = False  # load model files that run code when loaded
     scale: str = ZOO_SCALES[0]  # of the models of zoos
     find_timeout_s: float | None = 600.0  # of the search for models in a script; what it found until then counts
+
+    def of_builds(self) -> OfBuilds:
+        return OfBuilds(
+            rebuild=self.rebuild,
+            onnx_opset=self.onnx_opset,
+            sequence=self.sequence,
+            sequence_digest=self.sequence_digest,
+            stops_after=self.stops_after,
+            step_timeout_s=self.step_timeout_s,
+        )
 
 
 class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,6 +228,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     tolerance: dict[str, float] = {}  # error → the worst that passes
     rebuild: str = "if_needed"
     onnx_opset: int | None = None
+    sequence: str | None = None
+    sequence_digest: str | None = None
+    stops_after: str = ""
     step_timeout_s: float = 600.0
     builds: str = ""  # the folder of cached builds
     source_note: str | None = None
@@ -225,4 +252,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     @property
     def variant(self) -> tuple[str, ...]:
         """Which model it is, and what it runs on."""
-        return (self.identity, self.runtime, self.device, self.precision, f"threads={self.threads or 'all'}")
+        way = (*self.way, *filter(None, (self.sequence_digest,)))
+        return (self.identity, self.runtime, self.device, self.precision, f"threads={self.threads or 'all'}", *way)
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """How it is built, where that is not the usual way."""
+        opset = () if self.onnx_opset is None else (f"opset{self.onnx_opset}",)
+        return (*opset, *(() if self.sequence is None else (self.sequence.rpartition("/")[2],)))

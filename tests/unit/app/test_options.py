@@ -33,6 +33,7 @@ VALUES: dict[str, Any] = {
     "build_timeout": "5m",
     "find_timeout": "5m",
     "scale": "tiny",
+    "sequence_file": None,
     "tasks": ("one",),
     "set_flags": ("x=1",),
     "remove_flags": ("x",),

@@ -10,9 +10,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from benchmodels.build.sequence_file import read_sequence
 from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, Options, StepTimer, Unsupported
 from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.artifact import ArtifactInput, torch_dtype
+from benchmodels.runtimes.parts.onnx_graph import graph_inputs, graph_precision, value_type
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.tensors import Named, flatten, flatten_call, rebuilt_call
 from benchmodels.types import Module, Tensor
@@ -96,7 +98,35 @@ def export_onnx(captured: Captured, folder: str, options: Options, steps: StepTi
     inputs = [
         ArtifactInput(name, port, torch_dtype(tensor)) for name, port, tensor in zip(flat.names, ports, flat.tensors)
     ]
-    return OnnxExport(path, inputs, flat.outputs, flat.precision)
+    exported = OnnxExport(path, inputs, flat.outputs, flat.precision)
+    return _after_export(exported, flat, options.sequence, steps) if options.sequence else exported
+
+
+def _after_export(exported: OnnxExport, flat: FlatModel, sequence: str, steps: StepTimer) -> OnnxExport:
+    """What the functions of a build sequence make of it; inputs and outputs must stay."""
+    functions = read_sequence(sequence)
+    if not functions.of_onnx:
+        return exported
+    arrays = {
+        port.port: tensor.float().numpy() if port.dtype == "bfloat16" else tensor.numpy()
+        for port, tensor in zip(exported.inputs, flat.tensors)
+    }
+    path = functions.changed_onnx(exported.path, arrays, steps)
+    with explaining("convert"):
+        model = import_module("onnx").load(path, load_external_data=False)
+        ports = [(value.name, value_type(value)) for value in graph_inputs(model)]
+    dtypes = dict(ports)
+    if {name for name, _ in ports} != {each.port for each in exported.inputs} or len(model.graph.output) != len(
+        flat.outputs
+    ):
+        before = ", ".join(each.port for each in exported.inputs)
+        after = ", ".join(dtypes)
+        text = f"inputs {before} and {len(flat.outputs)} outputs before, {after} and {len(model.graph.output)} after"
+        raise Unsupported(
+            "convert", f"{os.path.basename(sequence)} changes what the model takes and returns: {text}", kind="error"
+        )
+    inputs = [each._replace(dtype=dtypes[each.port]) for each in exported.inputs]
+    return OnnxExport(path, inputs, flat.outputs, graph_precision(model, exported.precision))
 
 
 def numbered_inputs(flat: FlatModel) -> List[ArtifactInput]:

@@ -6,7 +6,7 @@ from importlib import import_module
 from math import prod
 from typing import Any, Dict, List
 
-from benchmodels.runtimes.base import FP32
+from benchmodels.runtimes.base import FP32, INT8_DYNAMIC
 from benchmodels.runtimes.parts.artifact import ArtifactInput
 from benchmodels.runtimes.parts.torch_modules import PRECISION_OF
 from benchmodels.types import Value
@@ -36,6 +36,16 @@ def type_name(kind: int) -> str:
     if kind == onnx.TensorProto.BFLOAT16:  # older versions of onnx call it float32
         return "bfloat16"
     return str(onnx.helper.tensor_dtype_to_np_dtype(kind))
+
+
+def graph_precision(model: Any, otherwise: str) -> str:
+    """int8 if it quantises as it runs, else that of most weights, else `otherwise`."""
+    if any(
+        "Integer" in node.op_type or "Quantize" in node.op_type or node.op_type.startswith("QLinear")
+        for node in model.graph.node
+    ):
+        return INT8_DYNAMIC
+    return weights_precision(model) if model.graph.initializer else otherwise
 
 
 def weights_precision(model: Any) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 OPTIONS = {
     "--analyze-only": "list the models with 'bw find SCRIPT'",
-    "--build-only": "a run keeps its builds; --stop 1 measures next to nothing",
-    "--export-only": "a run keeps its builds; --stop 1 measures next to nothing",
     "--groq-compiler-flags": "there is no runtime for Groq's chips",
     "--groq-assembler-flags": "there is no runtime for Groq's chips",
     "--groq-num-chips": "there is no runtime for Groq's chips",
@@ -16,8 +14,7 @@ OPTIONS = {
     "--process-isolation": "leave it out: every model and runtime has a process of its own",
     "--rt-args": "use --threads, --precision, --streams or --env",
     "--runtimes": "use --runtime NAME,NAME",
-    "--sequence": "what a runtime builds is its own: see docs/extend/runtime.md",
-    "--sequence-file": "what a runtime builds is its own: see docs/extend/runtime.md",
+    "--sequence": "write a build sequence: --sequence-file FILE.py",
     "--use-slurm": "give each job of an array its part: --shard 1/8",
 }
 

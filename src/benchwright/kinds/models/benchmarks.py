@@ -22,6 +22,7 @@ from benchwright.core.model import (
 )
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import StopRule, Warmup
+from benchwright.kinds.models.build_options import THROUGH_ONNX, as_built
 from benchwright.kinds.models.training import training_of
 from benchwright.kinds.sweep import idle_parameters, named_point
 
@@ -54,7 +55,7 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
         if not model.measurable:
             made.append(_withheld(asked, model, name, discovery, builds, model.why_not_measured))
             continue
-        if model.method and DEFAULT_RUNTIME not in (options.runtimes or (DEFAULT_RUNTIME,)):
+        if model.method and all(runtime != DEFAULT_RUNTIME for runtime, _, _ in variants(options)):
             made.append(_withheld(asked, model, name, discovery, builds, _ONLY_EAGER))
             continue
         made += _on_each(asked, model, name, discovery, builds)
@@ -78,14 +79,14 @@ def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, S
 
 def variants(options: ModelOptions, usual: str = DEFAULT_RUNTIME) -> list[tuple[str, str, str]]:
     """Runtime, device and precision of each."""
-    runtimes = options.runtimes or (usual,)
+    runtimes = options.runtimes or ((THROUGH_ONNX,) if options.stops_after else (usual,))
     return [(r, d, p) for d in options.devices for p in options.precisions for r in runtimes]
 
 
-def variant_name(runtime: str, device: str, precision: str) -> str:
-    """`@onnxruntime`, with device and precision if not the defaults."""
-    rest = [word for word, usual in ((device, "cpu"), (precision, "fp32")) if word != usual]
-    return "@" + ",".join([runtime, *rest])
+def variant_name(model: Model) -> str:
+    """`@onnxruntime`, with device, precision and way of building if not the defaults."""
+    rest = [word for word, usual in ((model.device, "cpu"), (model.precision, "fp32")) if word != usual]
+    return "@" + ",".join([model.runtime, *rest, *model.way])
 
 
 def on_device(device: str) -> Placement:
@@ -110,13 +111,15 @@ def _on_each(
     for runtime, device, precision in variants(asked.workload.options):
         if model.method and runtime != DEFAULT_RUNTIME:
             continue  # a loop in Python
-        workload = msgspec.structs.replace(
-            _workload(asked.workload, model, discovery, builds), runtime=runtime, device=device, precision=precision
+        workload = as_built(
+            msgspec.structs.replace(
+                _workload(asked.workload, model, discovery, builds), runtime=runtime, device=device, precision=precision
+            )
         )
         yield from with_profile(
             msgspec.structs.replace(
                 asked,
-                name=name + variant_name(runtime, device, precision),
+                name=name + variant_name(workload),
                 workload=workload,
                 placement=msgspec.structs.replace(asked.placement, needs_devices=on_device(device).needs_devices),
                 stop=asked.stop or USUAL_STOP,
@@ -157,9 +160,7 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
         streams=options.streams,
         max_depth=options.max_depth,
         profile=options.profile,
-        rebuild=options.rebuild,
-        onnx_opset=options.onnx_opset,
-        step_timeout_s=options.step_timeout_s,
+        **options.of_builds(),
         builds=builds,
         source_note=discovery.source_note,
     )

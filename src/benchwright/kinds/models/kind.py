@@ -71,5 +71,5 @@ class ModelsKind(Kind):
     def code_files(self, benchmark: Benchmark) -> list[str]:
         work = benchmark.workload
         if isinstance(work, Model):
-            return [path for path in (work.script, work.file) if path]
-        return [work.path] if isinstance(work, ModelScript) else []
+            return [path for path in (work.script, work.file, work.sequence) if path]
+        return [path for path in (work.path, work.options.sequence) if path] if isinstance(work, ModelScript) else []

@@ -21,6 +21,7 @@ from benchwright.kinds.models.benchmarks import (
     variants,
     with_profile,
 )
+from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.kind import ModelsKind
 
 TRUSTED = "runs its own code when loaded, as --trust allows"
@@ -50,29 +51,29 @@ class ModelFileKind(ModelsKind):
         models = options.models
         notes = _code_of_its_own(path, target, models.trust) if ending == ".pt2" else ()
         for runtime, device, precision in variants(models, _USUAL_RUNTIME[ending]):
-            workload = Model(
-                runtime=runtime,
-                device=device,
-                precision=precision,
-                python=options.python or default_python(),
-                cwd=options.cwd or os.getcwd(),
-                file=str(path),
-                identity=identity_of_file(path),
-                class_=path.name,
-                threads=models.threads,
-                streams=models.streams,
-                profile=models.profile,
-                shapes=models.shapes,
-                items=models.items,
-                items_from=None if models.items is None else ITEMS_OPTION,
-                trust=models.trust,
-                rebuild=models.rebuild,
-                onnx_opset=models.onnx_opset,
-                step_timeout_s=models.step_timeout_s,
-                builds=options.builds,
+            workload = as_built(
+                Model(
+                    runtime=runtime,
+                    device=device,
+                    precision=precision,
+                    python=options.python or default_python(),
+                    cwd=options.cwd or os.getcwd(),
+                    file=str(path),
+                    identity=identity_of_file(path),
+                    class_=path.name,
+                    threads=models.threads,
+                    streams=models.streams,
+                    profile=models.profile,
+                    shapes=models.shapes,
+                    items=models.items,
+                    items_from=None if models.items is None else ITEMS_OPTION,
+                    trust=models.trust,
+                    **models.of_builds(),
+                    builds=options.builds,
+                )
             )
             benchmark = Benchmark(
-                name=path.name + variant_name(runtime, device, precision),
+                name=path.name + variant_name(workload),
                 workload=workload,
                 source=target,
                 placement=on_device(device),

@@ -9,6 +9,7 @@ from typing import Any
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import PRECISIONS, ZOO_SCALES, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
+from benchwright.kinds.models.build_options import sequence_of, stops_after
 from benchwright.kinds.runtime_names import runtimes_named
 
 _DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility write them
@@ -16,8 +17,11 @@ _DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility writ
 
 def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) -> ModelOptions:
     """Checked options; InvalidInput for an unknown runtime, device, precision or shape. `any_runtime`: they are checked later."""
+    runtimes = () if any_runtime else runtimes_named(_words(values.get("runtimes", ())), values.get("python"))
+    stops = stops_after(values, runtimes)
+    sequence, digest = sequence_of(values.get("sequence_file"), runtimes, stops)
     return ModelOptions(
-        runtimes=() if any_runtime else runtimes_named(_words(values.get("runtimes", ())), values.get("python")),
+        runtimes=runtimes,
         devices=_devices(values.get("devices", ())) or ("cpu",),
         precisions=_precisions(values.get("precisions", ())) or ("fp32",),
         threads=values.get("threads"),
@@ -27,6 +31,9 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
         shapes=_shapes(values.get("shapes", ())),
         rebuild=values.get("rebuild", "if_needed"),
         onnx_opset=values.get("onnx_opset"),
+        sequence=sequence,
+        sequence_digest=digest,
+        stops_after=stops,
         step_timeout_s=parse_duration(values.get("build_timeout", "10m"), where="--build-timeout"),
         find_timeout_s=_limit(values.get("find_timeout", "10m")),
         weights=values.get("weights", False),

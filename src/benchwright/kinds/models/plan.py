@@ -105,7 +105,7 @@ def _imports_of(model: Model) -> tuple[str, ...]:
 def _build_of(model: Model, probe: Mapping[str, Mapping[str, object]]) -> JobBuild:
     """What is built is a module of torch, except from a file of another runtime."""
     from_torch = model.file is None or model.file.endswith(".pt2")
-    only = {"models": {**probe["models"], "only_build": True, "lean": False}}
+    only = {"models": {**probe["models"], "stops_after": model.stops_after or "build", "lean": False}}
     return JobBuild(probe=only, warm=_imports_of(model) if from_torch else ())
 
 
@@ -146,6 +146,8 @@ def _measuring_settings(
             "labels": all_labels(model, labels),
             "weights_digest": model.weights,
             "content_digest": model.content,
+            "stops_after": model.stops_after,
+            "sequence": model.sequence or "",
             "varying": [[list(each) for each in dimensions] for dimensions in model.varying],
             "shapes": {name: list(shape) for name, shape in model.shapes.items()},
             "device": "cuda" if model.device.startswith("cuda") else model.device,

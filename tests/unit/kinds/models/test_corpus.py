@@ -24,7 +24,9 @@ from benchwright.kinds.models.corpus.entries import Corpus, corpus_of_reports
 from benchwright.kinds.models.corpus.page import corpus_html
 from benchwright.kinds.models.corpus.summaries import RuntimeSummary, causes_of, runtime_summaries
 from benchwright.kinds.models.corpus.tables import matrix_table
+from benchwright.kinds.models.report.rows import model_rows
 from benchwright.kinds.models.report.sections import contribution
+from benchwright.kinds.models.report.table import built_words
 from benchwright.report.base import Report
 
 EAGER, ORT = "torch-eager", "onnxruntime"
@@ -253,3 +255,41 @@ def test_a_model_that_its_zoo_cannot_make_is_not_built() -> None:
     (entry,) = (entry for each in found.models for entry in each.entries.values())
     assert (entry.ending.kept_from, found.models[0].corpus) == ("built", "transformers")
     assert found.models[0].build == "transformers-bert_aaaaaaaa"
+
+
+ONLY_BUILT = {"built": {"folder": "/b/k", "onnx": "/b/k/model.onnx", "bytes": 2048, "cached": False}}
+
+
+def only_built(number: int) -> Any:
+    return result(named(number, ORT, stops_after="build"), replace(launch(1.0, facts=ONLY_BUILT), measurements=()))
+
+
+def test_a_build_neither_replaces_a_measurement_nor_counts_as_one() -> None:
+    measured = run_of(
+        result(named(1, EAGER), launch(0.04)),
+        result(named(1, ORT), launch(0.01)),
+        id="a",
+        started="2026-01-01T00:00:00+00:00",
+    )
+    built = run_of(only_built(1), only_built(2), id="b", started="2026-01-02T00:00:00+00:00")
+    found = corpus(measured, built)
+    entries = {each.class_: {v.runtime: entry for v, entry in each.entries.items()} for each in found.models}
+    one, two = entries["Net1"][ORT], entries["Net2"][ORT]
+    assert one.latency_s == pytest.approx(0.01, rel=0.05)
+    assert one.run == "a"
+    assert (two.latency_s, two.ending.status) == (None, "built")
+    assert (summaries(found)[ORT].models, summaries(found)[ORT].waiting, summaries(found)[ORT].success) == (1, 1, 1.0)
+
+
+def test_models_of_another_opset_have_a_column_of_their_own() -> None:
+    made = run_of(result(named(1, ORT), launch(0.01)), result(named(1, ORT, onnx_opset=17), launch(0.02)))
+    assert sorted(map(str, corpus(made).variants)) == ["onnxruntime", "onnxruntime opset17"]
+
+
+def test_the_report_says_where_a_build_is() -> None:
+    (row,) = model_rows(report_of_run(run_of(only_built(1))))
+    words = built_words(row)
+    assert words is not None
+    assert words.endswith("2 KiB: /b/k/model.onnx")
+    (plain,) = model_rows(report_of_run(run_of(result(model(ORT), launch(0.01)))))
+    assert built_words(plain) is None

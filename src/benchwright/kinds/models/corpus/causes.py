@@ -9,6 +9,7 @@ from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.report.facts import checked
+from benchwright.kinds.models.report.fields import NOT_MEASURED
 from benchwright.kinds.models.report.rows import ModelRow
 
 # What a model passes on its way, in this order.
@@ -16,6 +17,7 @@ FOUND, BUILT, EXPORTED, COMPILED, RAN, CORRECT, FASTER = STAGES = (
     *("found", "built", "exported", "compiled", "ran", "correct"),
     "faster",
 )
+ONLY_BUILT = "built"  # a status of our own, beside those of results
 MARGIN = 0.02  # what counts as no difference from eager
 # What a failure in a stage of benchmodels keeps a model from.
 _KEPT_FROM = {
@@ -43,8 +45,8 @@ class ModelEnding(NamedTuple):
 
     @property
     def waiting(self) -> bool:
-        """It has not been tried yet, so it counts neither for nor against its runtime."""
-        return self.status in (Status.PENDING.value, Status.INTERRUPTED.value)
+        """It has not been measured yet, so it counts neither for nor against its runtime."""
+        return self.status in (Status.PENDING.value, Status.INTERRUPTED.value, ONLY_BUILT)
 
 
 def ending_of(row: ModelRow) -> ModelEnding:
@@ -57,6 +59,8 @@ def ending_of(row: ModelRow) -> ModelEnding:
         return _kept(BUILT, f"skipped: {result.detail or 'no reason told'}", result)
     if result.status is Status.FAILED:
         return _failed(row)
+    if row.model.stops_after:
+        return _kept(RAN, NOT_MEASURED, result)._replace(status=ONLY_BUILT)
     return _measured(row)
 
 

@@ -30,6 +30,7 @@ class RuntimeVariant(msgspec.Struct, frozen=True, order=True):
     device: str = "cpu"
     precision: str = PRECISIONS[0]
     threads: int = 0  # as asked for; 0: one for each core
+    way: tuple[str, ...] = ()  # how it is built, where that is not the usual way
     machine: str = ""  # its fingerprint
     host: str = ""
 
@@ -39,6 +40,7 @@ class RuntimeVariant(msgspec.Struct, frozen=True, order=True):
         words += [self.precision] if self.precision != PRECISIONS[0] else []
         words += [f"on {self.device}"] if self.device != "cpu" else []
         words += [f"{self.threads} threads"] if self.threads else []
+        words += self.way
         return " ".join([*words, *([f"({self.host})"] if self.host else [])])
 
     @property
@@ -135,13 +137,13 @@ def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, ho
     key = (source_of(row), model.args, model.identity, point)
     machine = run.machine.fingerprint
     variant = RuntimeVariant(
-        model.runtime, model.device, model.precision, model.threads or 0, machine, hosts.get(machine, "")
+        model.runtime, model.device, model.precision, model.threads or 0, model.way, machine, hosts.get(machine, "")
     )
     if key not in found:
         found[key] = _Gathered(row)
     gathered = found[key]
-    if row.result.status in UNFINISHED and variant in gathered.entries:
-        return
+    if (row.result.status in UNFINISHED or row.model.stops_after) and variant in gathered.entries:
+        return  # what was only built leaves an earlier measurement in place
     if row.parameter_count or not gathered.row.parameter_count:
         gathered.row = row
     gathered.entries[variant] = _entry(row, variant, run)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, STAGES
+from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, ONLY_BUILT, STAGES
 from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, RuntimeVariant
 from benchwright.kinds.models.corpus.summaries import Cause, RuntimeSummary, causes_of, runtime_summaries
 from benchwright.kinds.models.report.fields import error_words
@@ -196,7 +196,7 @@ def _columns(variant: RuntimeVariant) -> list[Field[CorpusModel]]:
 def cell_words(entry: CorpusEntry) -> str:
     """`12.34 ms ×1.42`; `?` behind a doubtful speed-up, `~` behind a time whose outputs could not be judged."""
     if entry.ending.waiting:
-        return "not yet"
+        return "built" if entry.ending.status == ONLY_BUILT else "not yet"
     if entry.latency_s is None:
         if entry.ending.kept_from == CORRECT:
             return _WRONG

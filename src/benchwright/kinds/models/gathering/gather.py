@@ -22,7 +22,7 @@ CALLS = "calls/s"
 _OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
 
 _OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # meaningless for calls of a model
-_KEPT = ("model", "items", "runtime", "check", "generations")
+_KEPT = ("model", "items", "runtime", "check", "generations", "built")
 _REASONS = {
     "timed_out": Reason.TIMED_OUT,
     "out_of_memory": Reason.OUT_OF_MEMORY,
@@ -79,6 +79,8 @@ class ModelGatherer(Gatherer):
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
         if "failure" in self._told:
             return _failed(self._told["failure"])
+        if self._model.stops_after and "built" in self._told:
+            return None
         check = self._told.get("check")
         if check is not None and not check.get("ok"):
             return LaunchVerdict(Status.FAILED, Reason.INVALID, str(check.get("detail") or "its outputs are wrong"))
@@ -90,7 +92,12 @@ class ModelGatherer(Gatherer):
 
     def facts(self) -> dict[str, object]:
         told: dict[str, object] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
-        told |= {"build": self._build or None, "check": self._told.get("check"), "failure": self._told.get("failure")}
+        told |= {
+            "built": self._told.get("built"),
+            "build": self._build or None,
+            "check": self._told.get("check"),
+            "failure": self._told.get("failure"),
+        }
         return {name: _without_frame(each) for name, each in told.items() if each}
 
 

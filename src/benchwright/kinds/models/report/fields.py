@@ -41,9 +41,10 @@ items_from status reason detail launches latency_ms latency_low_ms latency_high_
 p99_bound_ms samples items_per_s calls_per_s tokens_per_s first_token_ms per_token_ms streams streams_items_per_s streams_calls_per_s vs_eager
 vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
 first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak why_no_share
-bytes_per_s notes corpus build
+bytes_per_s notes corpus build onnx_opset sequence built_in
 """.split()
 )
+NOT_MEASURED = "built, not measured"
 Cells = dict[str, object]
 TextOf = Callable[[ModelRow], str]
 ITEMS, CALLS = "items/s", "calls/s"  # if items are not known, a rate counts calls
@@ -286,6 +287,9 @@ def _about(row: ModelRow, run: Run) -> Cells:
         "script": model.script or model.file or model.zoo,
         "corpus": corpus_of(model, result.benchmark.labels) or None,
         "build": build_name(model, result.benchmark.labels),
+        "onnx_opset": model.onnx_opset,
+        "sequence": model.sequence,
+        "built_in": (fact(result, "built") or {}).get("folder"),
         "place": model.place,
         "runtime": model.runtime if tried else None,
         "runtime_version": runtime.get("version"),
@@ -298,6 +302,7 @@ def _about(row: ModelRow, run: Run) -> Cells:
         "items": row.items,
         "items_from": row.items_from,
         **_ending(result),
+        **({"detail": NOT_MEASURED} if model.stops_after and result.status is Status.OK else {}),
     }
 
 

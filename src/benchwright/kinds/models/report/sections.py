@@ -17,6 +17,7 @@ from benchwright.kinds.models.report.facts import (
     NOTHING_CLAIMED,
     USUAL_REFERENCE,
     checked,
+    fact,
     is_model,
     is_plain_script,
     told_why,
@@ -38,6 +39,7 @@ _OF_MODEL = (
     *("script", "args", "file", "zoo", "scale", "class", "identity", "weights", "parameters", "place", "inputs"),
     *("items", "items_from", "set_to_eval"),
     *("runtime", "device", "precision", "threads", "streams", "profile", "source_note"),
+    *("onnx_opset", "sequence", "sequence_digest", "stops_after"),
 )
 
 
@@ -54,7 +56,7 @@ def contribution(report: Report) -> Contribution:
         title="Models",
         shown=frozenset(numbers),
         told=frozenset({"op.time"}),
-        headline=dict.fromkeys(numbers, TELLING),
+        headline={row.number: () if row.model.stops_after else TELLING for row in rows},
         bodies={row.number: _body(row) for row in rows},
     )
     if report.brief:
@@ -108,7 +110,8 @@ def _body(row: ModelRow) -> Mapping[str, object]:
     against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt)}
     labels = row.result.benchmark.labels
     known = {"build": build_name(row.model, labels), "corpus": corpus_of(row.model, labels) or None}
-    return {"model": {name: body.get(name) for name in _OF_MODEL} | known | against}
+    built = {"built": fact(row.result, "built")} if row.model.stops_after else {}
+    return {"model": {name: body.get(name) for name in _OF_MODEL} | known | against, **built}
 
 
 def _notes(group: ModelGroup, made: ModelTable, report: Report) -> list[Note]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import os.path
 from collections.abc import Sequence
 
 import msgspec
 
 from benchwright.core.model import PRECISIONS
-from benchwright.core.numbers.quantities import format_prefixed
+from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.report.facts import fact
 from benchwright.kinds.models.report.fields import TextOf, figure_fields, model_cells
 from benchwright.kinds.models.report.rows import ModelGroup, ModelRow, OperatorTime, operators
 from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
@@ -44,8 +46,8 @@ def model_table(group: ModelGroup, run: Run) -> ModelTable:
     rows: list[Row] = []
     for row in group.rows:
         head = tuple(field.cell(row) for field in index)
-        if (trouble := trouble_words(row.result, row.measured)) is not None:
-            rows.append(Row(head, trouble, len(index)))
+        if (words := trouble_words(row.result, row.measured) or built_words(row)) is not None:
+            rows.append(Row(head, words, len(index)))
         if row.measured:
             rows.append(Row((*head, *of_row[row.number].cells)))
     columns = tuple(field.column for field in index)
@@ -134,6 +136,16 @@ def trouble_words(result: Result, measured: bool) -> str | None:
     return f"FAILED{reason} {detail}{wrong}{of}" if stage else f"FAILED{reason}: {detail}{wrong}{of}"
 
 
+def built_words(row: ModelRow) -> str | None:
+    """`built in 7.1 s, 92 kB: …/model.onnx` of a model that was only built; None of any other."""
+    told = fact(row.result, "built") if row.model.stops_after else None
+    if told is None:
+        return None
+    word = "exported" if row.model.stops_after == "export" else "built"
+    took = "before" if told.get("cached") else f"in {format_duration(row.build_s or 0.0)}"
+    return f"{word} {took}, {format_bytes(float(told['bytes']))}: {told.get('onnx') or told['folder']}"
+
+
 def _label(row: ModelRow, index: Sequence[Field[ModelRow]]) -> str:
     cells = [(field.column.title, field.cell(row).text) for field in index]
     words = (text if title in _PLAIN_HEADS else f"{title} {text}" for title, text in cells if text)
@@ -190,7 +202,10 @@ def _common(rows: Sequence[ModelRow]) -> list[str]:
     tried = [row for row in rows if row.result.benchmark.withheld is None]
     devices, precisions = {row.model.device for row in tried}, {row.precision for row in tried}
     words = [f"on {device}" for device in devices if len(devices) == 1 and device != "cpu"]
-    return words + [f"in {word}" for word in precisions if len(precisions) == 1 and word != PRECISIONS[0]]
+    words += [f"in {word}" for word in precisions if len(precisions) == 1 and word != PRECISIONS[0]]
+    opsets = dict.fromkeys(f"opset {row.model.onnx_opset}" for row in tried if row.model.onnx_opset is not None)
+    sequences = dict.fromkeys(os.path.basename(row.model.sequence) for row in tried if row.model.sequence)
+    return [*words, *opsets, *(f"built by {name}" for name in sequences)]
 
 
 def _where_tried(text: TextOf) -> TextOf:

@@ -22,6 +22,7 @@ from benchwright.kinds.models.benchmarks import (
     variants,
     with_profile,
 )
+from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.zoo.listing import ListedModel
 from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
@@ -66,31 +67,31 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
     zoo = zoo_of(model.zoo, python, model.target)
     given = options.models
     for runtime, device, precision in variants(given):
-        workload = Model(
-            runtime=runtime,
-            device=device,
-            precision=precision,
-            python=python,
-            cwd=options.cwd or os.getcwd(),
-            zoo=model.target,
-            scale=scale,
-            zoo_parameters=asked,
-            identity=_digest(model.canonical, scale, sorted(asked.items())),
-            content=_digest(zoo.version, zoo.torch),
-            class_=model.target,
-            threads=given.threads,
-            streams=given.streams,
-            profile=given.profile,
-            items=given.items,
-            items_from=None if given.items is None else ITEMS_OPTION,
-            rebuild=given.rebuild,
-            onnx_opset=given.onnx_opset,
-            step_timeout_s=given.step_timeout_s,
-            builds=options.builds,
+        workload = as_built(
+            Model(
+                runtime=runtime,
+                device=device,
+                precision=precision,
+                python=python,
+                cwd=options.cwd or os.getcwd(),
+                zoo=model.target,
+                scale=scale,
+                zoo_parameters=asked,
+                identity=_digest(model.canonical, scale, sorted(asked.items())),
+                content=_digest(zoo.version, zoo.torch),
+                class_=model.target,
+                threads=given.threads,
+                streams=given.streams,
+                profile=given.profile,
+                items=given.items,
+                items_from=None if given.items is None else ITEMS_OPTION,
+                **given.of_builds(),
+                builds=options.builds,
+            )
         )
         yield from with_profile(
             Benchmark(
-                name=model.target + named_point(shown) + variant_name(runtime, device, precision),
+                name=model.target + named_point(shown) + variant_name(workload),
                 workload=workload,
                 source=model.target,
                 placement=on_device(device),
