@@ -11,7 +11,7 @@ from onnxruntime.quantization import quantize_dynamic
 
 def without_dropout(model):
     """Before the export a function gets the module, and returns the one to export."""
-    for name, part in list(model.named_modules()):
+    for part in model.modules():
         if type(part).__name__ == "Dropout":
             part.p = 0.0
     return model

@@ -9,7 +9,6 @@ from typing import Any
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import PRECISIONS, ZOO_SCALES, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
-from benchwright.kinds.models.build_options import sequence_of, stops_after
 from benchwright.kinds.runtime_names import runtimes_named
 
 _DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility write them
@@ -18,8 +17,7 @@ _DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility writ
 def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) -> ModelOptions:
     """Checked options; InvalidInput for an unknown runtime, device, precision or shape. `any_runtime`: they are checked later."""
     runtimes = () if any_runtime else runtimes_named(_words(values.get("runtimes", ())), values.get("python"))
-    stops = stops_after(values, runtimes)
-    sequence, digest = sequence_of(values.get("sequence_file"), runtimes, stops)
+    stops, sequence, digest = _of_builds(values, runtimes)
     return ModelOptions(
         runtimes=runtimes,
         devices=_devices(values.get("devices", ())) or ("cpu",),
@@ -41,6 +39,16 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
         trust=values.get("trust", False),
         scale=values.get("scale") or ZOO_SCALES[0],
     )
+
+
+def _of_builds(values: Mapping[str, Any], runtimes: Sequence[str]) -> tuple[str, str | None, str | None]:
+    """After which stage to stop; the file of a build sequence, and the digest of its content."""
+    if not any(values.get(name) for name in ("build_only", "export_only", "sequence_file")):
+        return "", None, None
+    from benchwright.kinds.models.build_options import sequence_of, stops_after
+
+    stops = stops_after(values, runtimes)
+    return stops, *sequence_of(values.get("sequence_file"), runtimes, stops)
 
 
 def _limit(text: str) -> float:
