@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from benchprobe.rendezvous.barrier import Meeting
@@ -154,16 +154,18 @@ class LoopMeasurement:
         self.phase = MEASURED
         self._stop.begin(now_ns)
         self._emit({"event": "measure", "t": now_ns, "loop": self.loop, "step": self.steps, "warmup": warmup,
-                    "waited_ns": now_ns - arrived_ns if self._meeting is not None else 0})  # fmt: skip
+                    "waited_ns": now_ns - arrived_ns if self._meeting is not None else 0,
+                    "cpu_ns": process_time_ns()})  # fmt: skip
 
     def _others_done(self) -> bool:
         return not self._lost_ranks and (self._meeting is None or self._meeting.all_done())
 
     def _emit_stop(self, by: str) -> None:
-        detail = self._stop.detail()  # takes a while: before the time is read
+        cpu_ns = process_time_ns()
+        detail = self._stop.detail()  # takes a while: before the time is read, and after the CPU time
         turns = self._meeting.told() if self._meeting is not None else {}
         self._emit({"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps, "rule": self._stop.name,
-                    "steps": self._measured, "detail": detail, **turns, "by": by})  # fmt: skip
+                    "steps": self._measured, "detail": detail, **turns, "by": by, "cpu_ns": cpu_ns})  # fmt: skip
 
     def _give_up(self, error: Exception) -> None:
         """A rule failed: warm-up ends as if at its limit, a stop rule never stops, and nobody is waited for."""

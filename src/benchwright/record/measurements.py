@@ -19,6 +19,8 @@ from benchwright.record.notes import loop_choice_notes
 from benchwright.record.samples import Span, united
 from benchwright.record.voir_rates import VoirMeasured
 
+# A loop's own CPU time counts if no more than this passed beside its measured steps, between the two readings.
+_BETWEEN, _MOST_BETWEEN_NS = 0.05, 5_000_000
 _PREFIX = {"log": "log.", "give": "given."}  # for what a program reports about itself
 
 
@@ -98,8 +100,25 @@ def _time_of_steps(fold: Fold, counting: list[LoopRecord], span: Span | None) ->
     if span is None or not steps or end.get("cpu_s") is None or "t" not in end:
         return []
     stretches = united([s for record in counting for s in record.phases[MEASURED].stretches()])
-    used = {STEP_CPU: fold.samples.cpu_s(stretches, (end["t"], end["cpu_s"])), STEP_GPU: fold.samples.gpu_s(stretches)}
+    cpu_s = _own_cpu_s(fold, counting, stretches) or fold.samples.cpu_s(stretches, (end["t"], end["cpu_s"]))
+    used = {STEP_CPU: cpu_s, STEP_GPU: fold.samples.gpu_s(stretches)}
     return [_of_process(metric, "s", total / steps) for metric, total in used.items() if total and total > 0]
+
+
+def _own_cpu_s(fold: Fold, counting: list[LoopRecord], stretches: Sequence[Span]) -> float | None:
+    """CPU time of measured steps by the process's own clock: exact, however short they were.
+
+    None if other processes worked too, or if it did something else in between.
+    """
+    if len(counting) != 1 or len(stretches) != 1 or fold.samples.most_processes > 1:
+        return None
+    began, stopped = counting[0].measure or {}, counting[0].stop or {}
+    if began.get("cpu_ns") is None or stopped.get("cpu_ns") is None or not began.get("t") or not stopped.get("t"):
+        return None
+    covered_ns, (begin, end) = stopped["t"] - began["t"], stretches[0]
+    if covered_ns > (1 + _BETWEEN) * (end - begin) + _MOST_BETWEEN_NS:
+        return None
+    return float(stopped["cpu_ns"] - began["cpu_ns"]) * NS
 
 
 def _log_measurements(fold: Fold, benchmark: Benchmark) -> list[Measurement]:

@@ -151,6 +151,11 @@ class Samples(msgspec.Struct):
         points = self.series.get(("process", "cpu_s", None), [])
         return _seen_in([*(p for p in points if p[0] < ended[0]), ended], stretches) if points else None
 
+    @property
+    def most_processes(self) -> int:
+        """The job's own, at any one time, as far as samples tell."""
+        return int(max((count for _, count in self.series.get(("process", "processes", None), [])), default=1))
+
     def gpu_s(self, stretches: Sequence[Span] | None = None) -> float | None:
         """How long the devices were busy in those stretches, or in all, added up."""
         loads = [points for key, points in self.series.items() if key[0] in GPU_SAMPLERS and key[1] == "load_percent"]

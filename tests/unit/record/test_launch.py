@@ -598,6 +598,29 @@ def test_gpu_time_is_the_time_all_devices_were_busy_and_cpu_time_counts_the_meas
     assert of(cpu[0], cpu[3]).measurement("cpu.step_time") is None  # what surrounds it tells nothing of it
 
 
+def test_cpu_time_of_a_short_loop_is_read_from_the_clock_of_its_only_process() -> None:
+    def launch(*, until: float = 0.21, processes: float = 1) -> Launch:
+        about = {"process": 7, "loop": 1}
+        return record_launch(
+            [
+                START,
+                {"event": "sample", "sampler": "process", "t": 0, "values": {"cpu_s": 0.0, "processes": processes}},
+                loop(),
+                {"event": "measure", **about, "t": int(0.1 * SECOND), "cpu_ns": 5_000_000},
+                steps("measured", [SECOND // 20] * 2, t=int(0.1 * SECOND)),
+                {"event": "stop", **about, "t": int(until * SECOND), "cpu_ns": 65_000_000},
+                END | {"t": SECOND, "cpu_s": 10.0},
+            ],
+            JOB,
+            benchmark(),
+            kind_of,
+        )
+
+    assert samples(launch(), "cpu.step_time") == (pytest.approx(0.030),)
+    assert launch(processes=2).measurement("cpu.step_time") is None  # others worked, too, and were not sampled
+    assert launch(until=0.3).measurement("cpu.step_time") is None  # it did something else afterwards
+
+
 def test_a_gpu_that_stops_working_right_after_the_loop_used_no_less_energy_in_it() -> None:
     """600 W until the loop ends at 6.9 s, 100 W after; sampled each second from 0.5 s on."""
     second = 1_000_000_000

@@ -82,6 +82,7 @@ class MeasureEvent(_OfLoop):
     step: Whole | None = None
     warmup: str | None = None
     waited_ns: Moment | None = None
+    cpu_ns: Moment | None = None
 
 
 class _Observation(_Event):
@@ -114,6 +115,7 @@ class StopEvent(LoopStop, kw_only=True):
     loop: Whole
     t: Moment | None = None
     step: Whole | None = None
+    cpu_ns: Moment | None = None
 
 
 class LoopEndEvent(_OfLoop):
