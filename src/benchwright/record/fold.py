@@ -87,6 +87,7 @@ class Fold(msgspec.Struct):
                 self.exited_ns = event["t"]
             case "end":
                 self.end = event
+                self.samples.ended(event)
             case _:
                 self.gatherer.add(event)
 

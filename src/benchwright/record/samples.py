@@ -83,7 +83,9 @@ BUSY_SHARE = 0.97
 OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 IDLE_PERCENT = 1.0  # of a GPU: less is nothing
 FULL_PERCENT = 3.0  # less than this idle: no core was free
-SLEEPY_SHARE = 0.2
+SLEEPY_SHARE = 0.2  # of a core: a program that wants less hardly suffers from waiting for one
+_MAIN_SHARE = 0.9  # of a launch's CPU time: so much must be the first thread's for its waiting to be the launch's
+_LATENCY_S = 0.001  # an idle core wakes up in less; other programs keep one for longer
 NEAR_PEAK = 1.05  # PSS counts as a peak if RSS was within this factor of its own peak when PSS was read
 
 
@@ -120,6 +122,18 @@ class Samples(msgspec.Struct):
                 self.throttle.setdefault(label or "", []).append((event["t"], int(value)))
             elif isinstance(value, int | float):
                 self.series.setdefault((event["sampler"], name, label), []).append((event["t"], float(value)))
+
+    def ended(self, end: Event) -> None:
+        """How much of the CPU time it wanted a launch got that was too short to be sampled: by what the kernel counted of its
+        first thread, if hardly another one worked. Part of its time is how long the supervisor waited to see its end."""
+        usage, key = end.get("usage") or {}, ("machine", "own_share", None)
+        ran_s, waited_s = usage.get("main_ran_s", 0.0), usage.get("main_waited_s", 0.0)
+        if key in self.series or not ran_s or ran_s < _MAIN_SHARE * (end.get("cpu_s") or 0.0):
+            return
+        rest_s = (end.get("duration_s") or 0.0) - ran_s - waited_s
+        waited_s += max(0.0, min(rest_s, usage.get("noticed_late_s", 0.0)))
+        share = ran_s / (ran_s + waited_s) if waited_s >= _LATENCY_S else 1.0
+        self.series[key] = [(end["t"], round(share, 4))]
 
     def measurements(self, measured: Span | None) -> list[Measurement]:
         """`measured`: when the loop that counts was measured, if there is one."""
@@ -167,7 +181,7 @@ class Samples(msgspec.Struct):
     def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
         """`cpu_share`: how much of a core the program used over its lifetime."""
         notes = []
-        figure = self._busy(measured) if cpu_share > SLEEPY_SHARE else None
+        figure = self._busy(measured, cpu_share)
         if figure is not None:
             notes.append(Note(text="ran while the machine was busy", evidence=figure, kind="busy"))
         notes += [note for device in sorted(self.throttle) if (note := self._lowered(device, measured)) is not None]
@@ -228,19 +242,21 @@ class Samples(msgspec.Struct):
         found = {PEAK_PSS: max(pss.values())} if pss and near * NEAR_PEAK >= peak else {}
         return found | ({PEAK_RSS: peak} if peak else {})
 
-    def _busy(self, measured: Span | None) -> str | None:
-        """How other programs interfered, in words; None if they did not.
+    def _busy(self, measured: Span | None, cpu_share: float) -> str | None:
+        """How other programs interfered, in words; None if they did not, or if the program mostly slept.
 
         If the CPU use of others is known, threads of one program that wait for each other do not count.
         """
         share, others = self._mean("own_share", measured), self._mean("others_percent", measured)
         if share is not None:
             waited = share < BUSY_SHARE and (others is None or others >= OTHERS_PERCENT)
-            return f"got {share * 100:2.0f} % of the CPU time it wanted" if waited else None
+            awake = cpu_share > SLEEPY_SHARE * share  # what it wanted, not what it got
+            return f"got {share * 100:2.0f} % of the CPU time it wanted" if waited and awake else None
         idle = self._mean("idle_percent", measured)
         if others is None or idle is None or others < OTHERS_PERCENT or idle >= FULL_PERCENT:
             return None
-        return f"others left it {100 - others:2.0f} % of the cores"
+        left = 100 - others
+        return f"others left it {left:2.0f} % of the cores" if cpu_share > SLEEPY_SHARE * left / 100 else None
 
     def _mean(self, name: str, measured: Span | None) -> float | None:
         _, values = _split(self.series.get(("machine", name, None), []), measured)

@@ -11,13 +11,14 @@ from builders import launch, measurement, result, run
 from comparable_runs import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from benchwright.analysis.comparison.decided import compare_decided, courses, looks_of, may_be_decided
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.run import Launch, Run
+from benchwright.core.run import Launch, Result, Run
 
 BUSY = Note(text="ran while the machine was busy", kind="busy")
 MIXED = {"mixed_versions": True}
@@ -185,6 +186,25 @@ def test_other_load_does_not_disturb_cpu_time_sizes_or_errors() -> None:
         assert only(ab(*sides, busy=range(10), unit=unit)).launches == (20, 20)  # type: ignore[arg-type]
     mixed = ([{"process.cpu_time": v} for v in noise(seed, 20)] for seed in (1, 2))
     assert only(ab(*mixed, busy=range(10), **MIXED)).launches == (10, 10)  # type: ignore[arg-type]
+
+
+def test_launches_too_short_to_show_other_load_decide_nothing_on_a_machine_that_was_busy() -> None:
+    before = Note(text="the machine was busy before this run began", kind="busy")
+    of = replace(ab(noise(1, 20), noise(2, 20, 2.0)), notes=(before,))
+    effect = only(of)
+    assert effect.verdict is Verdict.INCONCLUSIVE
+    [doubt] = effect.doubts
+    assert doubt.text.startswith("20 of 20 pairs do not count: their launches were too short to show other load")
+    assert only(ab(noise(1, 20), noise(2, 20, 2.0))).verdict is Verdict.REGRESSED  # nothing says that it was busy
+    share = measurement(1.0, metric="cpu.own_share", unit="ratio", source="sampler")
+
+    def seen(side: Result) -> Result:
+        launches = tuple(replace(x, measurements=(*x.measurements, share)) for x in side.launches)
+        return replace(side, launches=launches)
+
+    known = replace(of, results=tuple(map(seen, of.results)))
+    (effect,) = compare_decided(known, SIDES, metrics=("time",))[0].effects
+    assert effect.verdict is Verdict.REGRESSED  # they had their core
 
 
 def test_without_a_quiet_pair_there_is_no_verdict_and_no_waiting_for_one() -> None:

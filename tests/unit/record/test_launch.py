@@ -231,9 +231,28 @@ def test_a_program_too_short_to_be_sampled_twice_is_busy_if_others_left_no_core_
 
 
 def test_a_program_that_mostly_sleeps_is_not_disturbed_by_a_busy_machine() -> None:
-    sample = {"event": "sample", "sampler": "machine", "t": 1, "values": {"own_share": 0.2}}
-    launch = record_launch([START, sample, END | {"cpu_s": 0.01, "duration_s": 2.0}], JOB, benchmark(), kind_of)
-    assert not launch.notes
+    def noted(share: float, cpu_s: float) -> tuple[Note, ...]:
+        sample = machine_sample(own_share=share)
+        end = END | {"cpu_s": cpu_s, "duration_s": 2.0}
+        return record_launch([START, sample, end], JOB, benchmark(), kind_of).notes
+
+    assert not noted(0.2, 0.01)
+    assert noted(0.2, 0.2)  # it used a tenth of a core, and wanted half of one
+    assert not noted(0.2, 0.07)
+
+
+def test_a_launch_of_milliseconds_is_busy_if_its_first_thread_had_to_wait_for_a_core() -> None:
+    def figures(ran_s: float, waited_s: float, late_s: float = 0.0, **end: float) -> list[str]:
+        usage = {"main_ran_s": ran_s, "main_waited_s": waited_s, "noticed_late_s": late_s}
+        ended = END | {"t": 9, "cpu_s": 0.01, "duration_s": 0.02, "usage": usage} | end
+        return busy_figures(record_launch([START, ended], JOB, benchmark(), kind_of))
+
+    assert figures(0.01, 0.01) == ["got 50 % of the CPU time it wanted"]
+    assert not figures(0.01, 0.0009)  # how long an idle core takes to wake up
+    assert figures(0.01, 0.0, late_s=0.01) == ["got 50 % of the CPU time it wanted"]
+    assert not figures(0.01, 0.0, late_s=0.01, duration_s=0.0102)  # the end was seen in another way
+    assert not figures(0.01, 0.01, cpu_s=0.04)  # other threads did most of the work: nobody knows
+    assert not figures(0.0, 0.01, cpu_s=0.0)
 
 
 def test_energy_is_the_difference_of_the_drivers_counter() -> None:

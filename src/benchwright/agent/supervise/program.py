@@ -13,7 +13,7 @@ import time
 
 from benchwright.agent.processes.process_tree import LINUX
 from benchwright.agent.samplers.base import SampledJob
-from benchwright.agent.supervise.spawn import ColdStart, Started
+from benchwright.agent.supervise.spawn import ColdStart, Started, read_scheduled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class Program:
         self._our_cpu_ns = 0  # used by its process before exec
         self._fork_rss_bytes = 0
         self._wait_status: int | None = None
+        self._scheduled: tuple[int, int] | None = None  # how long its first thread ran and waited, before exec too
+        self._waited_before_ns: int | None = None
+        self._late_ns = 0  # how long we waited for a core after its end; a part of its time, too
         self.pid: int | None = None
         self.began_ns = time.perf_counter_ns()
         self.ended_ns: int | None = None
@@ -57,7 +60,7 @@ class Program:
             self.pid = None
             raise
         self.began_ns, self._our_cpu_ns = started.began_ns, started.our_cpu_ns
-        self._fork_rss_bytes = started.fork_rss_bytes
+        self._fork_rss_bytes, self._waited_before_ns = started.fork_rss_bytes, started.waited_ns
         return started
 
     def _await_end(self, pid: int) -> None:
@@ -66,10 +69,16 @@ class Program:
         self.pid = pid
         if _HAS_WAITID:
             try:
-                _thread.start_new_thread(self._look_for_end, (pid, 0))
+                _thread.start_new_thread(self._watch_for_end, (pid,))
             except RuntimeError:
                 pass  # no thread available: rely on the signal alone
             self._look_for_end(pid, os.WNOHANG)  # it may have ended before its pid was known here
+
+    def _watch_for_end(self, pid: int) -> None:
+        _, before_ns = read_scheduled("thread-self") or (0, 0)
+        self._look_for_end(pid, 0)
+        _, waited_ns = read_scheduled("thread-self") or (0, 0)
+        self._late_ns = waited_ns - before_ns
 
     def on_signal(self, number: int) -> None:
         """It may have ended, or been stopped or continued."""
@@ -120,6 +129,12 @@ class Program:
         """Of a process that is no part of the job, and was reaped with this usage."""
         self._our_cpu_ns += int((usage.ru_utime + usage.ru_stime) * _NS)
 
+    def note_waiting(self) -> None:
+        """How long its first thread ran, and waited for a core: the kernel knows it of the shortest program, until it is
+        reaped."""
+        if self.ended_ns is not None and self._wait_status is None and self._scheduled is None:
+            self._scheduled = read_scheduled(self.pid or 0)
+
     def reap(self, status: int) -> None:
         """It was reaped with this status."""
         self._end(time.perf_counter_ns())
@@ -163,6 +178,11 @@ class Program:
             "waits": usage.ru_nvcsw - before.ru_nvcsw,
             "preemptions": usage.ru_nivcsw - before.ru_nivcsw,
         }
+        if self._scheduled is not None and self._waited_before_ns is not None:
+            ran_ns, waited_ns = self._scheduled
+            counts["main_ran_s"] = max(0, ran_ns - self._our_cpu_ns) / _NS
+            counts["main_waited_s"] = max(0, waited_ns - self._waited_before_ns) / _NS
+            counts["noticed_late_s"] = self._late_ns / _NS
         return {"cpu_s": max(0.0, user_s + system_s - self._our_cpu_ns / _NS), "usage": counts}
 
     def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, object]:

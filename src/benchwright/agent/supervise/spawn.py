@@ -16,7 +16,7 @@ import sys
 import time
 
 from benchwright.agent.processes.family import signal_me_when_parent_dies
-from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, read_stat
+from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, read_proc, read_stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,37 +35,47 @@ class CannotStart(Exception):
 class Clocks:
     """Memory shared with the child, for the clocks it reads just before exec."""
 
-    _LAYOUT = struct.Struct("qq")
+    _LAYOUT = struct.Struct("qqq")
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, self._LAYOUT.size)
 
     def stamp(self) -> None:
-        self._LAYOUT.pack_into(self._shared, 0, time.process_time_ns(), time.perf_counter_ns())
+        _, waited_ns = read_scheduled("self") or (0, 0)
+        self._LAYOUT.pack_into(self._shared, 0, waited_ns, time.process_time_ns(), time.perf_counter_ns())
 
-    def read(self) -> tuple[int, int]:
-        """CPU time used before exec, and when exec was called; both in nanoseconds."""
-        cpu_ns, began_ns = self._LAYOUT.unpack_from(self._shared)
-        return cpu_ns, began_ns
+    def read(self) -> tuple[int, int, int]:
+        """Waiting for a core and CPU time before exec, and when exec was called; all in nanoseconds."""
+        waited_ns, cpu_ns, began_ns = self._LAYOUT.unpack_from(self._shared)
+        return waited_ns, cpu_ns, began_ns
 
     def close(self) -> None:
         self._shared.close()
 
 
+def read_scheduled(pid: int | str) -> tuple[int, int] | None:
+    """How long the first thread of a process ran, and waited for a core, in nanoseconds; None if the kernel does not say."""
+    words = (read_proc(f"/proc/{pid}/schedstat") or b"").split() if LINUX else []
+    return (int(words[0]), int(words[1])) if len(words) == 3 else None
+
+
 class Started:
     """A started program: when it was executed, and the CPU time and memory its process had used before.
+
+    `waited_ns`: for a core, before it was executed; None if that is not known.
 
     `warm`: it was forked from a process that had imported what it needs, and that memory is its own. `remark`: why it was
     not, if that was asked for.
     """
 
-    __slots__ = ("began_ns", "fork_rss_bytes", "our_cpu_ns", "pid", "remark", "warm")
+    __slots__ = ("began_ns", "fork_rss_bytes", "our_cpu_ns", "pid", "remark", "waited_ns", "warm")
 
     def __init__(self, pid: int, began_ns: int, our_cpu_ns: int, fork_rss_bytes: int) -> None:
         self.pid = pid
         self.began_ns = began_ns
         self.our_cpu_ns = our_cpu_ns
         self.fork_rss_bytes = fork_rss_bytes
+        self.waited_ns: int | None = None
         self.warm = False
         self.remark: str | None = None
 
@@ -135,9 +145,11 @@ def spawn(
         os.waitpid(pid, 0)
         stage, number = report.decode().split(" ")
         raise CannotStart(explain(stage, int(number), argv[0], job.cwd))
-    our_cpu_ns, began_ns = clocks.read()
+    waited_ns, our_cpu_ns, began_ns = clocks.read()
     clocks.close()
-    return Started(pid, began_ns, our_cpu_ns, fork_rss_bytes)
+    started = Started(pid, began_ns, our_cpu_ns, fork_rss_bytes)
+    started.waited_ns = waited_ns
+    return started
 
 
 def check_cores(cores: Sequence[int] | None) -> None:

@@ -173,6 +173,7 @@ class Supervisor:
 
     def _is_over(self) -> bool:
         """Reap what has ended; True once the program and all it left have."""
+        self._program.note_waiting()
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)

@@ -25,7 +25,7 @@ from benchwright.core.decision import Decision
 from benchwright.core.metric import OF_CPU, OF_GPU, Direction, is_of_the_machine, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.conditions import DISTURBING, conditions_of
+from benchwright.core.results.conditions import DISTURBING, disturbed_by
 from benchwright.core.results.summary import Interval
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
@@ -159,7 +159,7 @@ def _looked_rows(
     metrics: Metrics,
     needed: Collection[str],
 ) -> tuple[list[ComparedRow], list[NotCompared]]:
-    disturbed = _disturbed_blocks(both)
+    disturbed = _disturbed_blocks(both, run.notes)
     positions = tuple({x.block: x.position for x in result.counted} for result in both)
 
     def estimating(effect: Effect, values: Values) -> ComparedRow:
@@ -202,14 +202,14 @@ def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[flo
     return shares
 
 
-def _disturbed_blocks(both: Sequence[Result]) -> dict[int, frozenset[str]]:
-    """By block the kinds of disturbance of its launches."""
+def _disturbed_blocks(both: Sequence[Result], notes: Sequence[Note]) -> dict[int, frozenset[str]]:
+    """By block the kinds of disturbance of its launches. `notes`: of the run."""
     found: dict[int, frozenset[str]] = {}
     for result in both:
         for launch in result.counted:
-            kinds = conditions_of(launch).disturbed
+            kinds = disturbed_by(launch, notes)
             if launch.block is not None and kinds:
-                found[launch.block] = found.get(launch.block, frozenset()) | frozenset(kinds)
+                found[launch.block] = found.get(launch.block, frozenset()) | kinds
     return found
 
 

@@ -14,6 +14,7 @@ import msgspec
 from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
+BLIND = "blind"  # no note says so: what a launch could not show, on a machine that was busy
 # Kinds of Note that make a launch's time say as much about the machine as about the program.
 DISTURBING = {
     "busy": "ran while the machine was busy",
@@ -22,6 +23,7 @@ DISTURBING = {
     "suspended": "were suspended for a while",
     "clock": "ran while the machine's clock was changed",
     "mixed": "measured different versions, since the run was resumed with --anyway",
+    BLIND: "were too short to show other load, and the machine was busy when the run began",
 }
 MOST_DISTURBED = 0.2  # share of a side's launches; so few do not move the median rank
 _STOLEN_PERCENT = 2.0
@@ -33,7 +35,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions of one launch. `disturbed`: kinds of DISTURBING with their figures; empty if it may decide."""
 
     disturbed: Mapping[str, str]
-    recorded: bool = False  # whether other load is known; launches under 0.1 s are too short for that
+    recorded: bool = False  # whether other load is known; of several processes in under 0.1 s it is not
     cpu_share: float | None = None  # share of the CPU time it wanted that it got
     clocks: Mapping[str, float] = {}  # of each GPU, in MHz
 
@@ -55,6 +57,13 @@ def conditions_of(launch: Launch) -> Conditions:
             if m.metric == "gpu.clock" and m.samples
         },
     )
+
+
+def disturbed_by(launch: Launch, notes: Sequence[Note]) -> frozenset[str]:
+    """The kinds of DISTURBING that keep a launch from deciding. `notes`: of its run, as for `undecided`."""
+    conditions = conditions_of(launch)
+    blind = not conditions.recorded and any(note.kind == "busy" for note in notes)
+    return frozenset(conditions.disturbed) or (frozenset((BLIND,)) if blind else frozenset())
 
 
 def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -145,6 +146,22 @@ def test_a_programs_start_is_told_by_both_clocks_at_the_same_moment(executor, ma
         here = time.time() - time.perf_counter_ns() * 1e-9
         apart.append(abs(start["wall"] - start["t"] * 1e-9 - here))
     assert min(apart) < 0.0005
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not count waiting")
+def test_how_long_it_waited_for_a_core_is_known_of_the_shortest_program(executor, make_job):
+    core = min(os.sched_getaffinity(0))
+    rival = f"import os; os.sched_setaffinity(0, [{core}]); print(flush=True)\nwhile True: pass"
+    job = make_job(sys.executable, "-S", "-c", "sum(range(3_000_000))", cores=(core,))
+    with subprocess.Popen([sys.executable, "-c", rival], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        executor.run([job], Listener())
+        other.kill()
+    [end] = events(job, "end")
+    usage = end["usage"]
+    assert usage["main_ran_s"] == pytest.approx(end["cpu_s"], rel=0.2)
+    assert 0.2 * usage["main_ran_s"] < usage["main_waited_s"] < end["duration_s"]
 
 
 def test_memory_and_cpu_are_sampled_over_the_whole_tree(executor, make_job):
