@@ -17,13 +17,14 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.model import ModelOptions, ModelScript
+from benchwright.core.model import ModelOptions, ModelScript, ScriptDiscovery
 from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.observer import Observer
+from benchwright.kinds.models.discovery.launching import discover
 from benchwright.kinds.registry import kind_of
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
@@ -191,6 +192,35 @@ def test_an_unchanged_script_is_not_searched_again_in_the_next_run(make: Making)
     assert [n.text for n in run.notes if "not searched" in n.text] == [
         "2 scripts were not searched for models: an earlier run had found them, and nothing has changed since"
     ]
+
+
+def found_by_find(make: Making, script: Benchmark, **settings: Any) -> ScriptDiscovery:
+    fake = ModelExecutor({"a.py": [{**net("a.py"), "flops": 7.0}]})
+    found = discover([script], RunSettings(**settings), make.base, fake, Observer())
+    make.ran = fake.ran
+    return found["a.py"]
+
+
+def test_find_and_run_use_what_the_other_found(make: Making) -> None:
+    make(make.script("a.py"))
+    counted = found_by_find(make, make.script("a.py"))
+    assert make.ran == ["a.py.D0"]  # only to count the arithmetic, which a run does not
+    again = found_by_find(make, make.script("a.py"))
+    assert make.ran == []
+    assert (again.models, again.models[0].flops) == (counted.models, 7.0)
+    assert again.searched is not None
+    make(make.script("a.py"))
+    assert make.ran == ["a.py::Net@torch-eager.D0"]
+
+
+@pytest.mark.parametrize("why", ["rebuild", "echo", "changed"])
+def test_find_searches_again_if_asked_to_if_output_is_wanted_and_if_the_script_changed(make: Making, why: str) -> None:
+    found_by_find(make, make.script("a.py"))
+    if why == "changed":
+        (make.folder / "a.py").write_text("import torch  # another\n")
+    script = make.script("a.py", rebuild="always" if why == "rebuild" else "if_needed")
+    assert found_by_find(make, script, echo=why == "echo").searched is None
+    assert make.ran == ["a.py.D0"]
 
 
 def test_a_changed_script_argument_seed_or_variable_is_searched_again(

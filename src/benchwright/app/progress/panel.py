@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import accumulate
 
 from benchwright.app.progress.running_job import RunningJob, last_line
 from benchwright.core.job import Job
@@ -31,11 +32,17 @@ class Schedule:
 
     def plan_is(self, plan: Plan, scripts_left: int = 0, scripts: int = 0) -> None:
         """`scripts_left` of `scripts` are still to be searched for models."""
-        self._groups = [
-            tuple(dict.fromkeys(launch[0].benchmark for launch in group)) for group in started_together(plan.launches)
-        ]
+        groups = started_together(plan.launches)
+        self._groups = [tuple(dict.fromkeys(launch[0].benchmark for launch in group)) for group in groups]
+        # Launches that start up while another one is measured are measured one by one, and counted so.
+        sizes = [len(group) if group[0][0].turn is not None else 1 for group in groups]
+        self._counted = [0, *accumulate(sizes)]
         self.total = len(self._groups)
         self.scripts_left, self._scripts = scripts_left, scripts
+
+    def place(self, number: int, within: int) -> tuple[int, int]:
+        """What is counted for people: the launch `within` group `number`, and how many there are."""
+        return min(self._counted[number - 1] + within + 1, self._counted[number]), self._counted[-1]
 
     @property
     def script_words(self) -> str:

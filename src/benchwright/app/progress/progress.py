@@ -76,6 +76,7 @@ class Progress(Observer):
         self._plan: Plan | None = None
         self._schedule: Schedule | None = None
         self._position = (0, 0)
+        self._recorded = (0, 0)  # the last group of launches that was recorded, and how many of it before
         self._launch_began = self._began
         self._announced = False  # the current launch
         self._launches: dict[str, list[Launch]] = {}  # those recorded, by benchmark
@@ -152,6 +153,7 @@ class Progress(Observer):
     def on_recorded(self, number: int, total: int, launches: Sequence[Launch]) -> None:
         with self._lock:
             benchmark = self._benchmark_of(launches[0])
+            self._recorded = (number, self._recorded[1] + 1 if number == self._recorded[0] else 0)
             done = self._launches.setdefault(benchmark, [])
             done += launches
             complete = len(done) == self._planned.get(benchmark)
@@ -176,7 +178,7 @@ class Progress(Observer):
         """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch."""
         bad = failure_words(launches)
         several, repeated = len(self._planned) > 1, self._planned.get(benchmark, 1) > len(launches)
-        place = f"{self._place(number, total)} {_readable(launches[0].job)}"
+        place = f"{self._place(number, total, self._recorded[1])} {_readable(launches[0].job)}"
         if bad is not None:
             if total > 1 or self._is_slow(_FIRST_WORD_S):  # else the report says it at the same moment
                 self._say(f"{place}: {bad}")
@@ -282,10 +284,16 @@ class Progress(Observer):
         else:
             whole = (number - 1) / total if total > 1 else None
         words = "" if left is None else f"about {roughly(left)}"
-        position, elapsed_s = self._place(number, total), time.monotonic() - self._schedule.began
+        position, elapsed_s = self._place(number, total, self._ended()), time.monotonic() - self._schedule.began
         return head_line(self._names(), position, elapsed_s, words, whole, width)
 
-    def _place(self, number: int, total: int) -> str:
+    def _ended(self) -> int:
+        return sum(running.phase == "ended" for running in self._running.values())
+
+    def _place(self, number: int, total: int, within: int = 0) -> str:
+        """`within`: a group of launches that start together."""
+        if self._schedule is not None and total == self._schedule.total:
+            number, total = self._schedule.place(number, within)
         place = f"{number}, at most {total}" if self._plan and self._plan.up_to else f"{number}/{total}"
         scripts = "" if self._schedule is None else self._schedule.script_words
         return f"[{place}; {scripts}]" if scripts else f"[{place}]"
@@ -296,7 +304,7 @@ class Progress(Observer):
     def _launch_words(self) -> str:
         ids = list(self._running)
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        return f"{self._place(*self._position)} {_readable(ids[0])}{more}"
+        return f"{self._place(*self._position, self._ended())} {_readable(ids[0])}{more}"
 
     def _remind(self) -> float:
         """Without a panel: says that a launch runs once that takes a while, and that work goes on after a silence."""

@@ -35,6 +35,7 @@ Examples:
     "tasks",
     "timeout",
     "find_timeout",
+    "rebuild",
     "seed",
     "base",
     "show_output",
@@ -46,7 +47,8 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
 
     Of a zoo (timm:resnet*), list its models without building them.
 
-    The scripts run unmodified; nothing is measured. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
+    The scripts run unmodified; nothing is measured. A script that was searched before, by find or run, and has not changed
+    since is not run again; --rebuild always does. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
     models found.
     """
     from benchwright.app.missing_module import explained

@@ -12,6 +12,7 @@ from processes import wait_for
 from benchwright.app.progress import progress as progress_module
 from benchwright.app.progress.progress import Progress
 from benchwright.app.progress.result_lines import headline
+from benchwright.core.job import JobTurn
 from benchwright.core.run import Launch, Plan
 from benchwright.core.status import Reason
 
@@ -89,6 +90,21 @@ def test_without_a_panel_each_launch_has_its_line_and_the_benchmark_one() -> Non
         "[2/2] a.R1: 100 items/s, 2.00 s",
         "a: 100 items/s (2 launches)",
     ]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_models_that_start_up_while_others_are_measured_are_counted_one_by_one() -> None:
+    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder=f"/t{n // 8}", place=n % 8)) for n in range(10)]
+    plan = Plan(benchmarks=tuple(benchmark(each.benchmark) for each in jobs), launches=tuple((each,) for each in jobs))
+    paper = Paper(live=False)
+    with (progress := Progress(paper)):
+        progress.on_run(Path("/runs/x"), plan, MACHINE)
+        for number, group in enumerate((jobs[:8], jobs[8:]), start=1):
+            progress.on_launch(number, 2, group)
+            for each in group:
+                progress.on_recorded(number, 2, [good(each.id)])
+    told = [text.partition(" ")[0] for text in paper.said if "items/s" in text]
+    assert told == [f"[{n}/10]" for n in range(1, 11)]
 
 
 @pytest.mark.parametrize("live", [True, False])

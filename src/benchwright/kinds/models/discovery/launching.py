@@ -15,6 +15,7 @@ from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.models.discovery.kept import KeptDiscoveries
 from benchwright.kinds.models.discovery.reading import read_discovery
 from benchwright.kinds.models.script import ScriptKind
 from benchwright.plan.placement import make_plan
@@ -74,24 +75,36 @@ def discover(
     """Runs each script of `benchmarks`; what was found, by name. Interrupted if asked to stop.
 
     A script that calls models is run a second time to count their arithmetic: counting in the first run would falsify it.
+    What an earlier search found is taken from there, unless the script's output is to be seen.
     """
     scripts = [b for b in benchmarks if isinstance(b.workload, ModelScript)]
     launcher = ScriptLauncher(settings, base, executor, observer)
+    earlier = KeptDiscoveries(base.builds, settings, executor.machine())
     aside = folder_aside(base)
     found: dict[str, ScriptDiscovery] = {}
     try:
         with stops_on_signals(executor.stop, second_ends=True) as stopped:
             for number, script in enumerate(scripts, start=1):
+                kept = None if settings.echo else earlier.of(script)
+                if kept is not None and not _lacks_work(kept):
+                    found[script.name] = kept
+                    continue
                 observer.on_discovery(number, len(scripts), script)
-                discovery = launcher.run(script, aside)
-                if not stopped() and any(model.measurable for model in discovery.models):
+                discovery = kept or launcher.run(script, aside)
+                if not stopped() and _lacks_work(discovery):
                     discovery = _with_work(discovery, launcher.run(script, aside / "work", count_work=True))
                 refuse_if_stopped(stopped)
+                earlier.keep(script, msgspec.structs.replace(discovery, searched=None))
                 found[script.name] = discovery
                 observer.on_discovered(script, discovery)
         return found
     finally:
         remove_folder(aside)
+
+
+def _lacks_work(discovery: ScriptDiscovery) -> bool:
+    """Whether the arithmetic of its models is still to be counted; a run does not."""
+    return any(model.measurable and model.flops is None and not model.flops_note for model in discovery.models)
 
 
 def refuse_if_stopped(stopped: Callable[[], bool]) -> None:

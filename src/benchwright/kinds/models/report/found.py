@@ -132,6 +132,11 @@ def _closing(discovery: ScriptDiscovery, width: int) -> list[str]:
         lines += [f"     | {line}"[:width] for line in discovery.log]
     elif not discovery.ended:
         lines += _wrapped("⚠ the script ended abruptly: models may be missing", "   ", width)
+    if discovery.searched is not None:
+        when = discovery.searched.replace("T", " ")[:16]
+        lines += _wrapped(
+            f"as found on {when}: nothing has changed since; --rebuild always searches again", "   ", width
+        )
     for note in discovery.notes:
         lines += _wrapped(f"⚠ {note}", "   ", width)
     can = sum(model.measurable for model in discovery.models)
