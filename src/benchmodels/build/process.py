@@ -161,6 +161,7 @@ class _Watch:
             if kind == "build_begin":
                 self._step, self._since = str(event["step"]), time.monotonic()
                 self._last_stage = stage_of(self._step)
+                self._tell_on(event)
             elif kind == "build_step":
                 self._step = None
                 self._tell_on(event)

@@ -38,6 +38,10 @@ class Gatherer(Protocol):
         """What is wrong with a launch whose process ended well; None if nothing is."""
         return None
 
+    def spent(self, began: int, ended: int) -> str:
+        """What the time went into, for a launch that took too long; empty if that is not known. Times are in ns."""
+        return ""
+
     def notes(self) -> list[Note]:
         """What a reader of the results should know, from its own events."""
         return []

@@ -114,13 +114,22 @@ def _judge(
     """How the process ended; if well, whether its kind, its loops and its stream can be trusted."""
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is not Status.OK:
-        return verdict
+        return _with_time_spent(verdict, fold)
     if (wrong := judge_loops(fold, benchmark, counting) or fold.gatherer.judge(measurements)) is not None:
         return wrong
     problem = lost_ranks(fold.loops.values()) or authorship.problem(fold.unreadable)
     if problem is not None:
         return LaunchVerdict(Status.FAILED, Reason.INVALID, problem)
     return (judge_turns(counting) if takes_turns(job) else None) or verdict
+
+
+def _with_time_spent(verdict: LaunchVerdict, fold: Fold) -> LaunchVerdict:
+    """A launch that took too long also tells what its time went into."""
+    began, ended = fold.start.get("t"), (fold.end or {}).get("t")
+    if verdict.reason is not Reason.TIMED_OUT or not isinstance(began, int) or not isinstance(ended, int):
+        return verdict
+    spent = fold.gatherer.spent(began, ended)
+    return LaunchVerdict(verdict.status, verdict.reason, f"{verdict.detail} ({spent})") if spent else verdict
 
 
 def _leave_out_cut_steps(fold: Fold, counting: list[LoopRecord]) -> None:

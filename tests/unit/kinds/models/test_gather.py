@@ -169,3 +169,35 @@ def test_how_a_script_failed_is_told_and_what_it_told_before_is_kept(outcome: Ou
     assert said in found.trouble
     assert len(found.models) == 1
     assert not found.ended
+
+
+def _timed_out(*events: dict[str, Any]) -> str:
+    ended = END | {"t": 60_000_000_000, "timed_out": True, "exit_code": None, "detail": "it ran longer than 60 s"}
+    done = record_launch([START, *events, ended], JOB, BENCHMARK, kind_of)
+    assert done.reason is Reason.TIMED_OUT
+    assert done.detail is not None
+    return done.detail
+
+
+def _after(seconds: float, event: str, /, **values: Any) -> dict[str, Any]:
+    return {"event": event, "process": 1, "t": round(seconds * 1e9), **values}
+
+
+def test_a_launch_that_took_too_long_tells_what_its_time_went_into() -> None:
+    assert _timed_out() == "it ran longer than 60 s (making the model and trying a call of it 60 s)"
+    begun = _after(2, "build_begin", step="export")
+    exported = _after(33.5, "build_step", step="export", seconds=31.5, ok=True)
+    assert _timed_out(begun).endswith("(making the model and trying a call of it 2 s, export 58 s)")
+    assert _timed_out(begun, exported, _after(33.5, "build_begin", step="optimise")).endswith(
+        "(making the model and trying a call of it 2 s, export 31.5 s, optimise 26.5 s)"
+    )
+    assert _timed_out(exported).endswith("a call of it 2 s, export 31.5 s, what came after it 26.5 s)")
+
+
+def test_the_time_of_an_earlier_build_is_no_part_of_a_launch() -> None:
+    cached = _after(1, "build_step", step="export", seconds=31.5, ok=True, cached=True)
+    first = _after(5, "measured", metric="time.first_run", values=[3.0])
+    assert _timed_out(cached, _after(2, "model"), first, _after(9, "items", items=1)).endswith(
+        "(making the model and trying a call of it 2 s, loading it and its first call 3 s, the measured calls 4 s, "
+        "checking its outputs 51 s)"
+    )

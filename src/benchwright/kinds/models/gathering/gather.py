@@ -13,6 +13,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.gathering.generations import of_generations
+from benchwright.kinds.models.gathering.spent import TimeSpent
 from benchwright.record.base import Gatherer
 from benchwright.record.loops.steps import samples_of
 from benchwright.record.reading import Event
@@ -52,9 +53,11 @@ class ModelGatherer(Gatherer):
         self._told: dict[str, Event] = {}  # the last event of each name
         self._build: list[Event] = []
         self._figures: list[Measurement] = []
+        self._spent = TimeSpent()
 
     def add(self, event: Event) -> None:
         name = event["event"]
+        self._spent.add(event)
         if name == "build_step":
             self._build.append(event)
         elif name == "measured":
@@ -89,6 +92,9 @@ class ModelGatherer(Gatherer):
             return None
         detail = "the model was not measured: the script ended before its call; see 'benchwright logs last'"
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
+
+    def spent(self, began: int, ended: int) -> str:
+        return self._spent.told(began, ended)
 
     def facts(self) -> dict[str, object]:
         told: dict[str, object] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
