@@ -96,6 +96,18 @@ def test_as_many_layers_as_there_are_kinds_of_them() -> None:
     assert sizes.layers_for(["full"] * 32, 2) == 2
 
 
+def test_a_field_that_is_stored_under_another_name_gets_smaller_too() -> None:
+    """Else a tiny model would have the 512 experts of the large one."""
+    library = pytest.importorskip("transformers")
+    if not hasattr(library, "BailingHybridConfig"):
+        pytest.skip("a version without this architecture")
+    configs = pytest.importorskip("benchmodels.zoo.transformers.configs")
+    usual = library.BailingHybridConfig()
+    made = configs.smaller(usual, sizes.TINY)
+    assert (usual.num_experts, usual.num_local_experts) == (512, 512)
+    assert (made.num_experts, made.num_local_experts, made.n_group) == (4, 4, 1)
+
+
 def built(zoo: TransformersZoo, name: str, **parameters: str) -> Any:
     return zoo.build(ZooRequest(name, "tiny", parameters))
 
@@ -103,7 +115,7 @@ def built(zoo: TransformersZoo, name: str, **parameters: str) -> Any:
 def test_models_of_each_kind_are_built_and_can_be_called(zoo: TransformersZoo) -> None:
     """A text model, an encoder with a decoder, experts, an image, a sound, boxes, a series."""
     torch = pytest.importorskip("torch")
-    names = ["bert", "t5", "qwen3_moe", "vit", "wav2vec2", "layoutlm", "patchtst"]
+    names = ["bert", "t5", "qwen3_moe", "vit", "wav2vec2", "layoutlm", "patchtst", "align", "perceiver"]
     for name in names:
         model = built(zoo, name)
         with torch.no_grad():

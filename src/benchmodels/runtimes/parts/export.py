@@ -20,6 +20,9 @@ from benchmodels.tensors import Named, flatten, flatten_call, rebuilt_call
 from benchmodels.types import Module, Tensor
 
 
+NO_CHECKS = "TRANSFORMERS_DISABLE_TORCH_CHECK"
+
+
 class FlatModel(NamedTuple):
     """`module` takes `tensors` and returns a tuple. `outputs` has the names of that once it was called."""
 
@@ -139,11 +142,21 @@ def numbered_inputs(flat: FlatModel) -> List[ArtifactInput]:
 
 @contextmanager
 def exporting() -> Iterator[None]:
-    """No gradients, tensors that tracing can handle, and no warnings by torch about itself."""
+    """No gradients, tensors that tracing can handle, and no warnings by torch about itself.
+
+    Checks of inputs that transformers makes in its models are left out: exporters do not know them.
+    """
     torch = import_module("torch")
-    with warnings.catch_warnings(), torch.no_grad(), torch.inference_mode(False):
-        warnings.simplefilter("ignore")
-        yield
+    before = os.environ.get(NO_CHECKS)
+    os.environ[NO_CHECKS] = "1"
+    try:
+        with warnings.catch_warnings(), torch.no_grad(), torch.inference_mode(False):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        os.environ.pop(NO_CHECKS)
+        if before is not None:
+            os.environ[NO_CHECKS] = before
 
 
 def _check_inputs(inputs: Sequence[Named]) -> None:

@@ -35,6 +35,10 @@ _OPERATORS = [
 _NOT_OPERATORS = ("at::", "c10::", "std::", "torch::", "onnxruntime::", "ov::")
 # What torch raises where a model's Python decides by the values of its tensors, or cannot be followed.
 _CANNOT_BE_TRACED = ("GuardOnDataDependentSymNode", "DataDependentOutputException", "Unsupported", "UserError")
+_BY_VALUES = re.compile(
+    r"GuardOnDataDependentSymNode|DataDependentOutputException|data-dependent|its data is not allocated yet"
+)
+BY_VALUES = "the model's Python code reads values of its tensors, which are not known while it is traced"
 _NO_COMPILER = re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler|Failed to find C compiler")
 
 
@@ -53,6 +57,8 @@ def explained(stage: str, error: BaseException) -> Unsupported:
         return Unsupported(stage, f"unsupported operator {operator}: {_short(_said(cause))}", operator)
     if _NO_COMPILER.search(whole):
         return Unsupported(stage, "no C++ compiler found: install g++, or set CXX", kind="unavailable")
+    if _BY_VALUES.search(_said(cause)):
+        return Unsupported(stage, f"{BY_VALUES}: {_short(_said(cause)).partition('. ')[0]}")
     kind = "unsupported" if any(type(link).__name__ in _CANNOT_BE_TRACED for link in chain) else "error"
     return Unsupported(stage, _short(_said(cause)), kind=kind)
 

@@ -26,6 +26,11 @@ CAPS = {
     "num_denoising": 10,
     "max_source_positions": 64,
     "sliding_window": 64,
+    "chunk_size": 16,  # of state-space models, which fill up the last chunk
+    "mamba_chunk_size": 16,
+    "mamba_d_state": 16,
+    "ssm_state_size": 16,
+    "state_size": 16,
 }
 NOT_FIELDS = ("transformers_version", "id2label", "label2id", "architectures", "dtype", "stage_names")
 
@@ -70,7 +75,7 @@ class _Shrinking:
 
     def config(self, config: Any) -> Any:
         kind = type(config)
-        usual, defaults = _usual(kind), _defaults(kind)
+        usual, defaults, fields = _usual(kind), _defaults(kind), _fields_by_name(kind)
         old_layers, layers = self._layers(config)
         changes: Details = {}
         for name, value in vars(config).items():
@@ -84,7 +89,7 @@ class _Shrinking:
                 continue  # it follows from other fields
             new = self._field(config, name, value, old_layers, layers)
             if told or new != value:
-                changes[name] = new
+                changes[fields.get(name, name)] = new
         changes.update(self._stages(config, old_layers, layers))
         _link(changes)
         _keep_heads_even(config, changes)
@@ -269,7 +274,18 @@ def _defaults(kind: Any) -> Dict[str, Any]:
     for field in dataclasses.fields(kind):
         made = field.default_factory
         found[field.name] = made() if made is not dataclasses.MISSING else field.default
+    for name, field_name in _fields_by_name(kind).items():
+        found.setdefault(name, found.get(field_name))
     return found
+
+
+def _fields_by_name(kind: Any) -> Dict[str, str]:
+    """Name under which a configuration stores a field → the field, where they differ."""
+    return {name: field for field, name in getattr(kind, "attribute_map", {}).items() if field in _field_names(kind)}
+
+
+def _field_names(kind: Any) -> List[str]:
+    return [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
 
 
 def _patch(config: Any) -> int:

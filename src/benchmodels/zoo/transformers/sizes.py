@@ -24,7 +24,7 @@ NOT_WIDTH = re.compile(
     r"^(num_channels|in_channels|in_chans|audio_channels|input_channels|patch_embed_input_channels|act_dim|state_dim|query_dim|"
     r"visual_pos_dim|num_input_channels|mask_input_channels|channels|feature_size|input_feat_size|dim_bbox|dim_bbox_\w+|"
     r"linear_conv_kernel_dim|output_dim|max_action_dim|max_state_dim|fine_matching_slice_dim|model_in_dim|mel_dim|input_dim|"
-    r"feature_projection_input_dim)$"
+    r"feature_projection_input_dim|pos_emb_width)$"
 )
 DEPTH = re.compile(
     r"^((num_|n_)?((?!conv|feat|fpn|extract|window|nextn|dense|kv_shared|timestamp)\w+_)?layers?|depth|num_blocks|layers_num|"

@@ -42,14 +42,14 @@ def test_the_operator_is_found_in_the_message(text, operator):
 def test_the_cause_is_told_not_the_wrapping():
     def export() -> None:
         try:
-            raise ValueError("data-dependent branch")
+            raise ValueError("an odd branch")
         except ValueError as cause:
             raise RuntimeError("Failed to export the model.\nThis is step 1/3") from cause
 
     with pytest.raises(Unsupported) as failure, explaining("export"):
         export()
     assert (failure.value.stage, failure.value.kind) == ("export", "error")
-    assert failure.value.text == "ValueError: data-dependent branch"
+    assert failure.value.text == "ValueError: an odd branch"
 
 
 def test_an_unsupported_inside_another_exception_keeps_its_own_words():
@@ -74,3 +74,22 @@ def test_want_of_memory_is_no_unsupported_step_even_inside_of_an_exporters_words
 
     with pytest.raises(MemoryError, match="tried to allocate 12 bytes"), explaining("export"):
         export()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)). For more, run with TORCH_LOGS",
+        "The tensor has a non-zero number of elements, but its data is not allocated yet. If you're using torch.compile",
+    ],
+)
+def test_code_that_reads_values_of_tensors_is_told_in_plain_words(text):
+    told = explained("export", RuntimeError(text))
+    assert told.text.startswith("the model's Python code reads values of its tensors")
+    assert told.kind == "unsupported"
+    assert "TORCH_LOGS" not in told.text
+
+
+def test_an_error_of_shapes_is_no_lack_of_the_exporter():
+    told = explained("export", RuntimeError("shape '[1, 2]' is invalid for input of size 192"))
+    assert (told.kind, told.text) == ("error", "RuntimeError: shape '[1, 2]' is invalid for input of size 192")
