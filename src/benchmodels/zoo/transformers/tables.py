@@ -75,8 +75,10 @@ KEPT: Dict[str, Tuple[str, ...]] = {
     "pp_ocrv5_mobile_rec": EVERY,
 }
 NARROW = {"base_channels": 32, "num_res_blocks": 1}  # 32: they are normalised in 32 groups
-EFFICIENT = {"width_coefficient": 0.25, "depth_coefficient": 0.3}  # of channels and layers that its lists name
+# Of channels and layers that its lists name. Values would vanish in narrow layers with the usual weights.
+EFFICIENT = {"width_coefficient": 0.25, "depth_coefficient": 0.3, "initializer_range": 0.2}
 TINY_FIELDS: Dict[str, Dict[str, Any]] = {
+    "align": {"initializer_range": 0.2},
     "align_vision_model": EFFICIENT,
     "efficientnet": {**EFFICIENT, "hidden_dim": 320},
     "chameleon_vqgan": NARROW,
@@ -85,7 +87,7 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
     "janus_vqgan": NARROW,
     "depth_pro": {"patch_size": 56, "intermediate_hook_ids": [1, 0]},
     "kosmos-2": {"latent_query_num": 4},
-    "tvp": {"max_img_size": 64, "visual_prompt_size": 8},
+    "tvp": {"max_img_size": 64, "visual_prompt_size": 8, "num_frames": 2},
     "sam2_hiera_det_model": {"image_size": [64, 64]},
     "sam3_vision_model": {"backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]},
     "sam2_vision_model": {"backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]},
@@ -101,6 +103,8 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
         "intermediate_hidden_state_indices": [1, 2, 3, 4],
     },
     "shieldgemma2": {"mm_tokens_per_image": 4},
+    "superglue": {"sinkhorn_iterations": 10},
+    "superpoint": {"max_keypoints": 32},
     "swin2sr": {"embed_dim": 24},
     "t5gemma2": {"mm_tokens_per_image": 4},
     "t5gemma2_encoder": {"mm_tokens_per_image": 4},
