@@ -19,7 +19,6 @@ from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.tensors import Named, flatten, flatten_call, rebuilt_call
 from benchmodels.types import Module, Tensor
 
-
 NO_CHECKS = "TRANSFORMERS_DISABLE_TORCH_CHECK"
 
 
