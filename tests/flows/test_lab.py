@@ -67,6 +67,8 @@ def test_devices_lists_this_machine_and_every_phone(lab, phones):
     shown = lab("devices").stdout
     assert all(len(line) <= 80 for line in shown.splitlines())
     assert "87 %" in shown
+    assert NAME in shown
+    assert f" {os.uname().nodename} " in shown
 
 
 def test_devices_asks_the_nodes_of_a_system_file(lab, tmp_path):

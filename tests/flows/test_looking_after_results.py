@@ -104,7 +104,7 @@ def test_looking_makes_no_folder_and_no_store(bw: CommandLine) -> None:
 
 def test_logs_that_do_not_end_their_last_line_are_kept_apart(bw: CommandLine) -> None:
     bw("run", "-c", "printf one", "-c", "printf two")
-    assert bw("logs").stdout == "==> printf%20one.D0 <==\none\n==> printf%20two.D0 <==\ntwo"
+    assert bw("logs").stdout == "==> printf one.D0 <==\none\n==> printf two.D0 <==\ntwo"
     assert bw("logs", "last", "printf two").stdout == "two"
 
 

@@ -36,7 +36,7 @@ Examples:
 def command(as_json: bool, system: str | None, android_dir: str | None, base: str | None) -> int:
     """List what can be measured on, and its health: this machine, nodes reached by ssh, attached Android devices.
 
-    Both NAME and HASH can be given to --devices; --on takes what the column ON shows. Exit code: 0 all can be used, 1 some cannot.
+    --devices takes what the column NAME shows, or HASH; --on takes what the column ON shows. Exit code: 0 all can be used, 1 some cannot.
     """
     from benchwright.app.lab.devices import known_system, look_around
     from benchwright.runs.base_folder import BaseFolder
@@ -61,13 +61,13 @@ def _text(lab: Lab) -> str:
     fields: list[Field[LabDevice]] = [
         Field(Column("on"), lambda device: word(one_line(device.on))),
         Field(Column("state"), lambda device: word(device.state)),
-        Field(Column("name", spare=5), lambda device: word(one_line(device.name or "-"))),
+        Field(Column("name"), lambda device: word(one_line(_name(device)))),
         Field(Column("hash", spare=LUXURY), lambda device: word(one_line(device.hash))),
-        Field(Column("model", spare=1), lambda device: Cell(one_line(device.model or "-"))),
-        Field(Column("system", spare=4), lambda device: Cell(one_line(device.system or "-"))),
-        Field(Column("ABI", spare=3), lambda device: Cell(device.abi or "-")),
+        Field(Column("model", spare=1), lambda device: Cell(one_line(device.model or ""))),
+        Field(Column("system", spare=5), lambda device: Cell(one_line(device.system or ""))),
+        Field(Column("ABI", spare=4), lambda device: Cell(device.abi or "")),
         Field(Column("battery", right=True, spare=2), lambda device: Cell(_battery(device))),
-        Field(Column("temp.", right=True), lambda device: Cell(_temperature(device))),
+        Field(Column("temp.", right=True, spare=3), lambda device: Cell(_temperature(device))),
         Field(Column("free", right=True), lambda device: Cell(_free(device))),
     ]
     table, width = table_of(fields, lab.devices), terminal_width()
@@ -77,16 +77,21 @@ def _text(lab: Lab) -> str:
     return "\n".join([*lines, *(line for text in said for line in wrapped(text, width, "   "))])
 
 
+def _name(device: LabDevice) -> str:
+    """The shortest that --devices takes: a host's name, since FAI-PEP's name of a host is its whole platform."""
+    return device.name or "" if device.kind == "android" else device.hash
+
+
 def _battery(device: LabDevice) -> str:
     level = device.battery.level_percent if device.battery is not None else None
-    return "-" if level is None else f"{level:.0f} %"
+    return "" if level is None else f"{level:.0f} %"
 
 
 def _temperature(device: LabDevice) -> str:
     if device.throttling not in (None, "none"):
         return "throttles"
-    return "-" if device.temperature_c is None else f"{device.temperature_c:.0f} °C"
+    return "" if device.temperature_c is None else f"{device.temperature_c:.0f} °C"
 
 
 def _free(device: LabDevice) -> str:
-    return "-" if device.free_bytes is None else format_bytes(device.free_bytes)
+    return "" if device.free_bytes is None else format_bytes(device.free_bytes)

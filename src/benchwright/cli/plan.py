@@ -11,7 +11,7 @@ import click
 from benchwright.cli.options import TargetCommand, order_from, target_options
 from benchwright.cli.working import Working
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.job import Job
+from benchwright.core.job import Job, readable_job
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
 from benchwright.kinds.registry import kind_of
@@ -119,10 +119,15 @@ def plan_text(plan: Plan) -> str:
     count = len(plan.launches)
     if count:
         groups = [[job for launch in group for job in launch] for group in started_together(plan.launches)]
-        names = [jobs[0].id if len(jobs) == 1 else f"[{' '.join(j.id for j in jobs)}]" for jobs in groups]
-        order = " ".join(names if len(names) <= _MOST_SHOWN else [*names[: _MOST_SHOWN - 2], "…", names[-1]])
+        names = [_names(jobs) for jobs in groups]
+        order = ", ".join(names if len(names) <= _MOST_SHOWN else [*names[: _MOST_SHOWN - 2], "…", names[-1]])
         lines.append(f"{count} launch{'es' if count > 1 else ''}: {order}")
     return "\n".join(lines) + "\n"
+
+
+def _names(together: list[Job]) -> str:
+    names = [readable_job(job.id) for job in together]
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
 
 def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:

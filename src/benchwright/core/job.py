@@ -11,6 +11,16 @@ from benchwright.core.metric import MetricSpec
 MAKES_DATA = "data"  # the phase of jobs that make what others read: prepare scripts
 
 
+def readable_job(job_id: str) -> str:
+    """A job's name without the escapes that a file name needs."""
+    if "%" not in job_id:
+        return job_id
+    from urllib.parse import unquote
+
+    name = unquote(job_id)
+    return name if name.isprintable() else job_id
+
+
 class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
     """Where the jobs of one launch meet after warm-up. Each then runs on until the last has been measured.
 

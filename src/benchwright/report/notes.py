@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from benchwright.core.job import readable_job
 from benchwright.core.note import Note
 from benchwright.core.results.launches import noted_of
 from benchwright.core.results.summary import Summary
@@ -143,7 +144,7 @@ def log_of(result: Result, report: Report) -> LogTail | None:
     """Of a failed benchmark the last lines of the log that tells most."""
     bad = culprit(result.launches)
     lines = report.log_tails.get(bad.job, ()) if bad is not None else ()
-    return LogTail(bad.job, tuple(lines)) if bad is not None and lines else None
+    return LogTail(readable_job(bad.job), tuple(lines)) if bad is not None and lines else None
 
 
 def callouts(report: Report) -> list[Callout]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from benchwright.core.job import readable_job
 from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, culprit
@@ -138,7 +139,7 @@ def _trouble(result: Result, name: str, report: Report) -> list[str]:
 def _which(launch: Launch, result: Result) -> str:
     measured = [x for x in result.launches if not x.warmup]
     failed = sum(1 for x in measured if x.status is Status.FAILED)
-    return f"{launch.job}" + (f" ({failed} of {len(measured)} launches failed)" if len(measured) > 1 else "")
+    return readable_job(launch.job) + (f" ({failed} of {len(measured)} launches failed)" if len(measured) > 1 else "")
 
 
 def launches_words(result: Result, summaries: list[Summary]) -> str:

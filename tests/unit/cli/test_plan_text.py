@@ -21,7 +21,7 @@ def test_an_entry_shows_command_environment_and_devices_but_not_every_variable()
         "  with A=cuda",
         "  3 jobs together, one on each of the devices 0-2",
         "  note: a remark",
-        "1 launch: [b.D0 b.D1 b.D2]",
+        "1 launch: [b.D0, b.D1, b.D2]",
     ]
 
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
-from urllib.parse import unquote
 
 from benchwright.app.progress.panel import Schedule, Step, head_line, panel_lines, roughly, step_line
 from benchwright.app.progress.result_lines import failure_words, headline
 from benchwright.app.progress.running_job import RunningJob
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.job import Job, Outcome
+from benchwright.core.job import Job, Outcome, readable_job
 from benchwright.core.machine import Machine
 from benchwright.core.model import ScriptDiscovery
 from benchwright.core.numbers.quantities import format_duration
@@ -178,7 +177,7 @@ class Progress(Observer):
         """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch."""
         bad = failure_words(launches)
         several, repeated = len(self._planned) > 1, self._planned.get(benchmark, 1) > len(launches)
-        place = f"{self._place(number, total, self._recorded[1])} {_readable(launches[0].job)}"
+        place = f"{self._place(number, total, self._recorded[1])} {readable_job(launches[0].job)}"
         if bad is not None:
             if total > 1 or self._is_slow(_FIRST_WORD_S):  # else the report says it at the same moment
                 self._say(f"{place}: {bad}")
@@ -304,7 +303,7 @@ class Progress(Observer):
     def _launch_words(self) -> str:
         ids = list(self._running)
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        return f"{self._place(*self._position, self._ended())} {_readable(ids[0])}{more}"
+        return f"{self._place(*self._position, self._ended())} {readable_job(ids[0])}{more}"
 
     def _remind(self) -> float:
         """Without a panel: says that a launch runs once that takes a while, and that work goes on after a silence."""
@@ -325,8 +324,3 @@ class Progress(Observer):
         if self._steps and self._is_silent(_SILENCE_S):
             self._say("; ".join(step_line(name, step, now) for name, step in self._steps.items()))
         return _REDRAW_S
-
-
-def _readable(job_id: str) -> str:
-    """A job's name without the escapes that a file name needs."""
-    return unquote(job_id) if unquote(job_id).isprintable() else job_id

@@ -9,6 +9,7 @@ import click
 
 from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
+from benchwright.core.job import readable_job
 
 
 @click.command(epilog="Example: benchwright logs last train.py --follow")
@@ -41,7 +42,7 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
     ended = True  # whether the last line is
     for log in logs:
         if len(logs) > 1:
-            out.write(f"{'' if ended else chr(10)}==> {log.job} <==\n".encode())
+            out.write(f"{'' if ended else chr(10)}==> {readable_job(log.job)} <==\n".encode())
             ended = True
         if follow and log is logs[-1] and not log.compressed:
             blocks: Iterable[bytes] = follow_log(folder, log)

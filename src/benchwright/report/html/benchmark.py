@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import readable_job
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.results.peak_memory import WORDS, headline_of
 from benchwright.core.results.summary import Summary
@@ -68,7 +69,7 @@ def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, open
         data=data_block(data) if data else "",
         tables=[_launches(result, shown), _all_metrics(summaries), percentiles_table(summaries)],
         how=_how(result.benchmark, report),
-        logs=[(x.job, logs[x.job]) for x in result.launches if x.job in logs],
+        logs=[(readable_job(x.job), logs[x.job]) for x in result.launches if x.job in logs],
     )
 
 
@@ -83,7 +84,7 @@ def _headline(result: Result, summaries: list[Summary], shown: Sequence[Summary]
 def _launches(result: Result, shown: Sequence[Summary]) -> ReportTable:
     metrics = [s for s in shown if s.metric != "process.duration"][:_MOST_COLUMNS]
     fields: list[Field[Launch]] = [
-        Field(Column("launch"), lambda x: word(x.job)),
+        Field(Column("launch"), lambda x: word(readable_job(x.job))),
         Field(Column("status", setting=True), lambda x: word(x.status.value, mark=x.status.value)),
         *(Field(Column(metric_name(s.metric, s.labels), right=True), _value_of(s)) for s in metrics),
         Field(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
+from benchwright.core.job import readable_job
 from benchwright.core.results.comparison import Comparison, Effect
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.comparison import count_words, doubt_texts, warnings
@@ -123,6 +124,6 @@ def _joined(control: Result, treatment: Result) -> Result:
     launches: list[Launch] = []
     for side, result in (("control", control), ("treatment", treatment)):
         for launch in result.launches:
-            place = launch.job.removeprefix(f"{result.benchmark.name}.").removesuffix(".D0")
+            place = readable_job(launch.job).removeprefix(f"{result.benchmark.name}.").removesuffix(".D0")
             launches.append(replace(launch, job=f"{side} {place}"))
     return replace(control, launches=tuple(launches))

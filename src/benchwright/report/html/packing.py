@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
+from benchwright.core.job import readable_job
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.numbers.columns import joined, magnitudes, products
 from benchwright.core.results.comparison import Effect
@@ -100,7 +101,7 @@ def _head(m: Measurement, summary: Summary | None) -> dict[str, object]:
 
 def _short(launch: Launch, result: Result) -> str:
     """`R0`: the launch's name without the benchmark's."""
-    name = launch.job.removeprefix(result.benchmark.name + ".")
+    name = readable_job(launch.job).removeprefix(result.benchmark.name + ".")
     return name.removesuffix(".D0") if name != "D0" else "1"
 
 
