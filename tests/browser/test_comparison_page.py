@@ -73,6 +73,14 @@ def test_every_sample_of_both_sides_is_drawn(page: Any) -> None:
     assert canvas.get_attribute("data-samples") == canvas.get_attribute("data-drawn") == str(2 * len(BEFORE))
 
 
+def test_a_legend_tells_control_from_treatment(page: Any) -> None:
+    page.locator("#b0-1 .charts").evaluate("e => e.scrollIntoView()")
+    page.wait_for_selector("#b0-1 .legend", timeout=15_000)
+    assert page.locator("#b0-1 .legend .key").all_inner_texts() == ["control", "treatment", "warm-up"]
+    colours = page.evaluate("[0, 1, 2, 3].map((launch) => launchColour(launch, {launches: [0, 0, 0, 0], controls: 2}, false))")
+    assert colours[0] == colours[1] != colours[2] == colours[3]
+
+
 def test_both_machines_are_named(page: Any) -> None:
     text = page.locator("#machines-1").inner_text()
     assert "other-host" in text

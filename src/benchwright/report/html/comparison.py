@@ -96,10 +96,11 @@ def _samples(comparison: Comparison, control: Run, treatment: Run, at: str) -> l
     for number, (name, compared) in enumerate(effects.items()):
         pair = _pair(comparison, control, treatment, name)
         data = packed(_joined(*pair), (), compared, None) if pair is not None else None
-        if data is not None:
-            launches = [counted(len(result.counted), "launch", "launches") for result in pair or ()]
+        if pair is not None and data is not None:
+            launches = [counted(len(result.counted), "launch", "launches") for result in pair]
             words = f"control {launches[0]}, treatment {launches[1]}"
             opened = len(effects) <= _MOST_OPEN
+            data["controls"] = len(pair[0].launches)  # the first so many launches are the control's
             found.append(SampleView(f"b{number}{at}", name, words, data_block(data), opened))
     return found
 

@@ -10,9 +10,11 @@ function colours() {
            shade: of("shade"), dark: of("dark") === "1" };
 }
 
-// Launches in order, from blue to magenta.
-function launchColour(index, count, dark) {
-  const hue = 212 + (count > 1 ? (index / (count - 1)) * 112 : 0);
+// Launches in order, from blue to magenta; of a comparison, the control's are blue and the treatment's magenta.
+function launchColour(index, block, dark) {
+  const count = block.launches.length;
+  const share = block.controls === undefined ? index / Math.max(1, count - 1) : Number(index >= block.controls);
+  const hue = 212 + share * 112;
   return `hsl(${hue.toFixed(0)} ${dark ? "80% 70%" : "68% 46%"})`;
 }
 

@@ -48,9 +48,10 @@ async function buildCharts(holder, number) {
 
 function legend(block) {
   const item = (kind, text) => make("span", { class: "key" }, make("i", { class: kind }), text);
+  const dots = block.controls === undefined ? [item("dot", "measured")] : [item("dot", "control"), item("dot treatment", "treatment")];
   const summed = block.series.some((series) => series.value !== null) // not where two sides are compared
     ? [item("tick", "a launch's number"), item("dash", "median"), item("band", "95 % interval")] : [];
-  return make("span", { class: "legend" }, item("dot", "measured"), item("ring", "warm-up"), ...summed);
+  return make("span", { class: "legend" }, ...dots, item("ring", "warm-up"), ...summed);
 }
 
 // What was sampled beside the program: memory, processor, devices.

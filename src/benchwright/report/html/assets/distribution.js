@@ -35,12 +35,20 @@ function drawDistribution(canvas, block, series, log) {
   return found;
 }
 
-// One row for each launch; launches that have one sample each share a row.
+// One row for each launch; launches that have one sample each share a row, or one for each side of a comparison.
 function rowsOf(block, series) {
   const label = (part) => block.launches[part.launch][0];
   if (series.parts.length > 1 && series.parts.every((part) => part.values.length <= 1))
-    return [{ label: "all", parts: series.parts }];
+    return block.controls === undefined ? [{ label: "all", parts: series.parts }] : sidesOf(block, series);
   return series.parts.map((part) => ({ label: label(part), parts: [part] }));
+}
+
+function sidesOf(block, series) {
+  const sides = [
+    { label: "control", parts: series.parts.filter((part) => part.launch < block.controls) },
+    { label: "treatment", parts: series.parts.filter((part) => part.launch >= block.controls) },
+  ];
+  return sides.filter((side) => side.parts.length);
 }
 
 function plotArea(pen, rows, width, height) {
@@ -136,7 +144,7 @@ function drawDots(pen, dots, block, colour, count) {
       pen.stroke();
     } else {
       pen.globalAlpha = status === "ok" ? 0.62 : 0.4;
-      pen.fillStyle = status === "ok" ? launchColour(dot.part.launch, block.launches.length, colour.dark) : colour.faint;
+      pen.fillStyle = status === "ok" ? launchColour(dot.part.launch, block, colour.dark) : colour.faint;
       pen.fill();
       pen.globalAlpha = 1;
     }

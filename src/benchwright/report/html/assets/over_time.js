@@ -88,7 +88,7 @@ function drawCourse(pen, course, frame) {
   const { part } = course;
   const { block, colour, highlight, points } = frame;
   const [, status, warmLaunch] = block.launches[part.launch];
-  const own = status === "ok" && !warmLaunch ? launchColour(part.launch, block.launches.length, colour.dark) : colour.faint;
+  const own = status === "ok" && !warmLaunch ? launchColour(part.launch, block, colour.dark) : colour.faint;
   const many = block.launches.length;
   pen.globalAlpha = highlight === null ? (many > 20 ? 0.35 : many > 4 ? 0.6 : 0.9) : highlight === part.launch ? 1 : 0.12;
   const place = (i) => ({ x: frame.x.at(course.x[i]), y: frame.y.at(part.values[i]), part, index: i, value: part.values[i], warm: i < part.warm });
