@@ -3,7 +3,8 @@
     python performance/start_up.py [--rounds 15] [--peer] [--quick]
 
 CPU time (user and system) of the process and everything it starts, interleaved, medians. Bars: `--help` ≤ 0.15 s; wrapping
-`true` ≤ 0.25 s more than `true` for the first job, ≤ 20 ms for each further one. `--peer` installs pyperf and asv into an
+`true` ≤ 0.25 s more than `true` for the first job, ≤ 20 ms for each further one, outside of a repository; inside one, git is
+asked for the commit and the modified files, which has a line of its own. `--peer` installs pyperf and asv into an
 environment of their own, outside the project, and measures their `--help` beside ours.
 """
 
@@ -20,11 +21,15 @@ from pathlib import Path
 
 from _peers import peer_environment
 
+_IN_REPOSITORY = "… in this repository"
 
-def cpu_s(argv: list[str], env: dict[str, str]) -> float:
-    """User and system time of `argv` and its descendants."""
+
+def cpu_s(argv: list[str], env: dict[str, str], folder: str) -> float:
+    """User and system time of `argv`, run in `folder`, and its descendants."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=folder
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         sys.exit(f"{argv} failed:\n{done.stderr.decode()}")
@@ -59,16 +64,19 @@ def main() -> None:
             ],
         }
         cases["… and into the store"] = [*bw, "run", "--", "true"]
+        cases[_IN_REPOSITORY] = cases["benchwright run -- true"]
         if options.peer:
             bin_ = peer_environment("start-up", ["pyperf==2.9.0", "asv"]) / "bin"
             cases["pyperf --help"] = [str(bin_ / "python"), "-m", "pyperf", "--help"]
             cases["asv --help"] = [str(bin_ / "asv"), "--help"]
-        for argv in cases.values():
-            cpu_s(argv, env)  # compiles bytecode, fills caches
+        repository = str(Path(__file__).parent)
+        folders = {name: repository if name == _IN_REPOSITORY else base for name in cases}
+        for name, argv in cases.items():
+            cpu_s(argv, env, folders[name])  # compiles bytecode, fills caches
         seen: dict[str, list[float]] = {name: [] for name in cases}
         for _ in range(rounds):
             for name, argv in cases.items():
-                seen[name].append(cpu_s(argv, env))
+                seen[name].append(cpu_s(argv, env, folders[name]))
 
     medians = {name: statistics.median(values) for name, values in seen.items()}
     print(f"CPU seconds, median of {rounds} interleaved rounds, {Path(sys.executable).name} {sys.version.split()[0]}")
