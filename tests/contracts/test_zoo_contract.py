@@ -72,6 +72,8 @@ def test_what_a_zoo_cannot_build_is_a_reason_and_no_crash(plugins: None) -> None
         open_zoo_model(ModelSettings(mode="measure", zoo="exampel:mlp"))
     with pytest.raises(NotInZoo, match="write a whole number"):
         open_zoo_model(ModelSettings(mode="measure", zoo="example:mlp", zoo_parameters={"batch_size": "many"}))
+    with pytest.raises(NotInZoo, match="takes no parameter 'batchsize'; it takes batch_size"):
+        open_zoo_model(ModelSettings(mode="measure", zoo="example:mlp", zoo_parameters={"batchsize": "3"}))
 
 
 def test_the_seed_and_the_parameters_count(plugins: None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from importlib import import_module
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Set
 
 from benchmodels.failures import failure_of
 from benchmodels.identity.signatures import positional_names, signature_of
@@ -47,7 +47,8 @@ def open_zoo_model(settings: ModelSettings) -> OpenedModel:
     for variable, value in OFFLINE.items():
         os.environ.setdefault(variable, value)
     _seed(settings.seed or 0)
-    request = ZooRequest(name, settings.scale, dict(settings.zoo_parameters), settings.seed or 0)
+    parameters = _Parameters(settings.zoo_parameters)
+    request = ZooRequest(name, settings.scale, parameters, settings.seed or 0)
     try:
         made = zoo.build(request)
     except (NotInZoo, MemoryError, KeyboardInterrupt, SystemExit):
@@ -56,7 +57,29 @@ def open_zoo_model(settings: ModelSettings) -> OpenedModel:
         raise NotInZoo(str(error), NEEDS_PACKAGE) from error
     except Exception as error:
         raise NotInZoo(failure_of(error).text, FAULT, kind=failure_of(error).kind) from error
+    if unknown := [name for name in parameters if name not in parameters.asked]:
+        takes = f"it takes {', '.join(sorted(parameters.asked))}" if parameters.asked else "it takes none"
+        raise NotInZoo(f"it takes no parameter '{unknown[0]}'; {takes}", NOT_POSSIBLE)
     return opened(made, settings.identity)
+
+
+class _Parameters(Dict[str, str]):
+    """`asked`: the names that a zoo looked for, given or not. What it never looked for had no effect."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__(given)
+        self.asked: Set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
 
 
 def opened(made: ZooModel, identity: str) -> OpenedModel:

@@ -107,4 +107,5 @@ def checked_notes(path: Path) -> ScriptNotes:
             text=error.text,
         ) from None
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"is not readable as Python: {error}", where=str(path), remedy="check the file") from None
+        what = str(error) if is_notebook(path.name) else f"is not readable as Python: {error}"
+        raise InvalidInput(what, where=str(path), remedy="check the file") from None

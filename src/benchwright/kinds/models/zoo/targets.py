@@ -87,8 +87,8 @@ def _matching(zoo: ListedZoo, word: str, target: str) -> list[ListedModel]:
         )
     if open_ended(zoo):  # what it lists are examples
         return [ListedModel(zoo=zoo.zoo, name=word, task="other")]
-    near = did_you_mean(word, by_name)
-    remedy = near or f"see 'benchwright find {zoo.zoo}:*'"
+    names = _heads_of(zoo, word) or by_name
+    remedy = did_you_mean(word, names) or f"see 'benchwright find {zoo.zoo}:*'"
     raise InvalidInput(f"the zoo '{zoo.zoo}' has no model '{word}'", where=target, remedy=remedy)
 
 
@@ -102,6 +102,11 @@ def _with_head(zoo: ListedZoo, word: str) -> list[ListedModel]:
         for each in model.labels.get("heads", "").split("+")
         if each and fnmatch.fnmatchcase(each, head)
     ]
+
+
+def _heads_of(zoo: ListedZoo, word: str) -> list[str]:
+    """`bert/causal-lm` and all others of bert, if that is what `word` begins with."""
+    return [model.name for model in _with_head(zoo, f"{word.partition('/')[0]}/*")] if "/" in word else []
 
 
 def open_ended(zoo: ListedZoo) -> bool:
