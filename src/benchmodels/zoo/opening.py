@@ -79,7 +79,8 @@ class _Parameters(Dict[str, str]):
         return super().__contains__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        self.asked.add(name)
+        return super().get(name, default)
 
 
 def opened(made: ZooModel, identity: str) -> OpenedModel:
