@@ -77,7 +77,9 @@ def test_a_legend_tells_control_from_treatment(page: Any) -> None:
     page.locator("#b0-1 .charts").evaluate("e => e.scrollIntoView()")
     page.wait_for_selector("#b0-1 .legend", timeout=15_000)
     assert page.locator("#b0-1 .legend .key").all_inner_texts() == ["control", "treatment", "warm-up"]
-    colours = page.evaluate("[0, 1, 2, 3].map((launch) => launchColour(launch, {launches: [0, 0, 0, 0], controls: 2}, false))")
+    colours = page.evaluate(
+        "[0, 1, 2, 3].map((launch) => launchColour(launch, {launches: [0, 0, 0, 0], controls: 2}, false))"
+    )
     assert colours[0] == colours[1] != colours[2] == colours[3]
 
 

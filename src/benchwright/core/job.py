@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -10,14 +11,12 @@ from benchwright.core.metric import MetricSpec
 
 MAKES_DATA = "data"  # the phase of jobs that make what others read: prepare scripts
 
+_ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
+
 
 def readable_job(job_id: str) -> str:
     """A job's name without the escapes that a file name needs."""
-    if "%" not in job_id:
-        return job_id
-    from urllib.parse import unquote
-
-    name = unquote(job_id)
+    name = _ESCAPED.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "replace"), job_id)
     return name if name.isprintable() else job_id
 
 

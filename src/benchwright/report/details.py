@@ -73,7 +73,10 @@ def _launches(number: int, result: Result, report: Report) -> list[str]:
     if number in report.added.headline:
         shown = [s for s in told if s.metric in report.added.headline[number]][:1]
     for launch in result.launches:
-        parts = [f"   {readable_job(launch.job):<28}", launch.status.value if launch.reason is None else launch.reason.value]
+        parts = [
+            f"   {readable_job(launch.job):<28}",
+            launch.status.value if launch.reason is None else launch.reason.value,
+        ]
         if launch.duration_s is not None:
             parts.append(format_duration(launch.duration_s))
         for summary in shown:
