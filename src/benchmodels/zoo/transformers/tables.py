@@ -203,6 +203,7 @@ INPUTS: Dict[str, Dict[str, Shape]] = {
         "input_values": ("float", "B", "L", "hidden_size"),
         "decoder_input_values": ("float", "B", "L", "hidden_size"),
     },
+    "speech_to_text": {"input_features": ("float", "B", 48, "input_feat_per_channel")},
     "speech-encoder-decoder": {"input_values": ("float", "B", 8000)},
     "timesfm": {
         "past_values": ("float", "B", "context_length"),

@@ -8,6 +8,7 @@ import pytest
 
 from benchmodels.runtimes.base import Unsupported
 from benchmodels.runtimes.parts.problems import explained, explaining, operator_in
+from benchwright.kinds.models.corpus.causes import BY_VALUES
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_want_of_memory_is_no_unsupported_step_even_inside_of_an_exporters_words
 )
 def test_code_that_reads_values_of_tensors_is_told_in_plain_words(text):
     told = explained("export", RuntimeError(text))
-    assert told.text.startswith("the model's Python code reads values of its tensors")
+    assert told.text.startswith(BY_VALUES)  # by which reports group them
     assert told.kind == "unsupported"
     assert "TORCH_LOGS" not in told.text
 

@@ -18,11 +18,11 @@ from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.kinds.models.corpus.causes import STAGES, cause_words
+from benchwright.kinds.models.corpus.causes import BY_VALUES, STAGES, cause_words
 from benchwright.kinds.models.corpus.document import CorpusReport, corpus_json, corpus_markdown, corpus_text
 from benchwright.kinds.models.corpus.entries import Corpus, corpus_of_reports
 from benchwright.kinds.models.corpus.page import corpus_html
-from benchwright.kinds.models.corpus.summaries import RuntimeSummary, causes_of, runtime_summaries
+from benchwright.kinds.models.corpus.summaries import RuntimeSummary, causes_of, runtime_summaries, task_summaries
 from benchwright.kinds.models.corpus.tables import matrix_table
 from benchwright.kinds.models.report.rows import model_rows
 from benchwright.kinds.models.report.sections import contribution
@@ -131,6 +131,44 @@ def test_each_failure_is_counted_at_the_stage_it_keeps_a_model_from() -> None:
     assert sum(count for _, count in causes.values()) == 8 - 1  # all but the one that passed everything
 
 
+def of_task(task: str, made: Result) -> Result:
+    return replace(made, benchmark=replace(made.benchmark, labels={"task": task}))
+
+
+def test_models_are_counted_by_their_task() -> None:
+    made = run_of(
+        of_task("text", result(named(1, EAGER), launch(0.04))),
+        of_task("text", result(named(1, ORT), built(0.01))),
+        of_task("text", result(named(2, EAGER), launch(0.04))),
+        of_task("text", failed(named(2, ORT), "in export: Unsupported: control flow")),
+        of_task("vision", failed(named(3, EAGER), "in script: OSError: no weights")),
+    )
+    found = {(t.task, str(t.runtime.variant)): t.runtime for t in task_summaries(corpus(made))}
+    assert [(key, s.models, s.passed["ran"], s.right) for key, s in found.items()] == [
+        (("text", EAGER), 2, 2, 2),
+        (("text", ORT), 2, 1, 1),
+        (("vision", EAGER), 1, 0, 0),
+        (("vision", ORT), 0, 0, 0),
+    ]
+    assert found["text", ORT].speedup == pytest.approx(4, rel=0.02)
+    assert task_summaries(corpus(run_of(of_task("text", result(named(1, EAGER), launch(0.04)))))) == []
+
+
+def test_what_the_time_went_into_makes_no_other_cause() -> None:
+    late = "it ran longer than 60 s; raise the timeout if it needs more"
+    made = run_of(
+        *(
+            result(named(n, ORT), status=Status.FAILED, reason=Reason.TIMED_OUT, detail=f"{late} ({part} {n} s)")
+            for n, part in enumerate(("export", "optimise"))
+        ),
+        *(
+            failed(named(n, ORT), f"in export: {BY_VALUES}, which are not known while it is traced: Eq(u{n}, 1)")
+            for n in (5, 6, 7)
+        ),
+    )
+    assert [(cause.count, cause.stage) for cause in causes_of(corpus(made))] == [(3, "exported"), (2, "built")]
+
+
 def test_causes_are_the_same_whatever_the_names_and_numbers() -> None:
     assert cause_words("no file '/a/b/c.json' of 12 MB\nmore") == cause_words("no file '/d/e.json' of 1,300 MB")
     assert cause_words("KeyError: 'a'") != cause_words("OSError: 'a'")
@@ -209,6 +247,7 @@ def test_many_models_are_rows_of_one_table_not_sections() -> None:
     assert [section.heading[0] for section in many.sections] == [
         "Corpus",
         "How far they get",
+        "Tasks",
         "Why not",
         "Models and runtimes",
     ]

@@ -27,6 +27,7 @@ _KEPT_FROM = {
     **dict.fromkeys(("load", "first_run", "run"), RAN),
     "check": CORRECT,
 }
+BY_VALUES = "the model's Python code reads values of its tensors"  # as benchmodels says it of an export
 _LONGEST = 160
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _PLACES = re.compile(r"(?:/[\w.+-]+){2,}/?|\b0x[0-9a-f]+\b")
@@ -87,6 +88,11 @@ def _failed(row: ModelRow) -> ModelEnding:
     if operator := failure.get("operator"):
         text = f"unsupported operator {operator}" + ("" if str(operator) in text else f": {text}")
         return _kept(stage, text, result, cause=f"unsupported operator {operator}")
+    if result.reason is Reason.TIMED_OUT and not failure:  # the rest is what the time went into
+        text = f"{result.reason.words}: {text}"
+        return _kept(stage, text, result, cause=cause_words(text.partition(" (")[0]))
+    if text.startswith(BY_VALUES):
+        return _kept(stage, text, result, cause=BY_VALUES)
     reason = result.reason.words if result.reason else ""
     return _kept(stage, text if failure or not reason else f"{reason}: {text}", result)
 

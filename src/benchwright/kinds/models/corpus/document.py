@@ -10,7 +10,7 @@ import msgspec
 from benchwright.core.note import Note
 from benchwright.kinds.models.corpus.entries import Corpus
 from benchwright.kinds.models.corpus.summaries import common_notes
-from benchwright.kinds.models.corpus.tables import causes_table, funnel_table, matrix_table, runtimes_table
+from benchwright.kinds.models.corpus.tables import causes_table, funnel_table, matrix_table, runtimes_table, tasks_table
 from benchwright.report.document import Callout, ReportSection, ReportTable
 from benchwright.report.markdown import bullets, code, markdown_table, plain
 from benchwright.report.text.layout import table_lines, wrapped
@@ -37,7 +37,7 @@ class CorpusReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def corpus_tables(corpus: Corpus) -> tuple[ReportTable, ...]:
-    made = (runtimes_table(corpus), funnel_table(corpus), causes_table(corpus), matrix_table(corpus))
+    made = (runtimes_table(corpus), funnel_table(corpus), tasks_table(corpus), causes_table(corpus), matrix_table(corpus))
     return tuple(table for table in made if table.rows)
 
 
@@ -105,6 +105,7 @@ def corpus_json(report: CorpusReport) -> str:
         "machines": list(corpus.machines),
         "runtimes": _records(runtimes_table(corpus)),
         "funnel": _records(funnel_table(corpus)),
+        "tasks": _records(tasks_table(corpus)),
         "causes": _records(causes_table(corpus)),
         "models": _records(matrix_table(corpus)),
         "results": [record for table in report.results for record in _records(table)],

@@ -9,7 +9,14 @@ from benchwright.core.note import Note
 from benchwright.kinds.models.corpus.causes import CORRECT
 from benchwright.kinds.models.corpus.document import CorpusReport, corpus_words, notes_of
 from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry
-from benchwright.kinds.models.corpus.tables import causes_table, cell_words, entry_hint, funnel_table, runtimes_table
+from benchwright.kinds.models.corpus.tables import (
+    causes_table,
+    cell_words,
+    entry_hint,
+    funnel_table,
+    runtimes_table,
+    tasks_table,
+)
 from benchwright.report.document import ReportTable
 from benchwright.report.html.pages import data_block, page_of
 
@@ -26,6 +33,7 @@ class CorpusView(NamedTuple):
     machines: tuple[str, ...]
     runtimes: ReportTable
     funnel: ReportTable
+    tasks: ReportTable
     causes: ReportTable
     labels: list[tuple[str, list[str]]]
     notes: list[Note]
@@ -44,6 +52,7 @@ def corpus_html(report: CorpusReport) -> str:
         machines=corpus.machines,
         runtimes=runtimes_table(corpus),
         funnel=funnel_table(corpus),
+        tasks=tasks_table(corpus),
         causes=causes_table(corpus),
         labels=_labels(corpus),
         notes=notes_of(corpus),

@@ -42,6 +42,13 @@ class RuntimeSummary(msgspec.Struct, frozen=True, kw_only=True):
         return self.right / self.models if self.models else None
 
 
+class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Models of one task on one runtime."""
+
+    task: str
+    runtime: RuntimeSummary
+
+
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """Results with the same trouble at the same stage. `runtimes`: how many of each; empty: before any runtime was tried."""
 
@@ -55,6 +62,19 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 def runtime_summaries(corpus: Corpus) -> list[RuntimeSummary]:
     return [_summary(variant, [entry for _, entry in corpus.entries(variant)]) for variant in corpus.variants]
+
+
+def task_summaries(corpus: Corpus) -> list[TaskSummary]:
+    """For each task that models are labelled with, the most frequent first; none if there are not several."""
+    tasks = Counter(task for model in corpus.models if (task := model.labels.get("task")))
+    return [
+        TaskSummary(
+            task=task,
+            runtime=_summary(variant, [e for model, e in corpus.entries(variant) if model.labels.get("task") == task]),
+        )
+        for task, _ in (tasks.most_common() if len(tasks) > 1 else ())
+        for variant in corpus.variants
+    ]
 
 
 def _summary(variant: RuntimeVariant, every: list[CorpusEntry]) -> RuntimeSummary:

@@ -7,9 +7,16 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, ONLY_BUILT, STAGES
+from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, ONLY_BUILT, RAN, STAGES
 from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, RuntimeVariant
-from benchwright.kinds.models.corpus.summaries import Cause, RuntimeSummary, causes_of, runtime_summaries
+from benchwright.kinds.models.corpus.summaries import (
+    Cause,
+    RuntimeSummary,
+    TaskSummary,
+    causes_of,
+    runtime_summaries,
+    task_summaries,
+)
 from benchwright.kinds.models.report.fields import error_words
 from benchwright.kinds.models.report.table import count_words
 from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
@@ -98,6 +105,31 @@ def _stage(stage: str) -> Field[RuntimeSummary]:
         return Cell("" if count is None else f"{count:,}", count, share=share)
 
     return Field(Column(stage, stage, right=True), cell)
+
+
+def tasks_table(corpus: Corpus) -> ReportTable:
+    """Success and speed-up of each runtime by the task of the models."""
+
+    def count(title: str, key: str, of: Callable[[RuntimeSummary], int | None]) -> Field[TaskSummary]:
+        def cell(summary: TaskSummary) -> Cell:
+            found = of(summary.runtime)
+            return Cell("" if found is None else f"{found:,}", found)
+
+        return Field(Column(title, key, right=True), cell)
+
+    fields: list[Field[TaskSummary]] = [
+        Field(Column("task", "task"), lambda t: word(t.task)),
+        Field(Column("runtime", "runtime", quoted=True), lambda t: word(str(t.runtime.variant))),
+        count("models", "models", lambda s: s.models),
+        count("not yet", "waiting", lambda s: s.waiting or None),
+        count("ran", "ran", lambda s: s.passed[RAN]),
+        count("right", "right", lambda s: s.right),
+        Field(
+            Column("speed-up", "speedup", right=True),
+            lambda t: Cell("" if t.runtime.speedup is None else f"{t.runtime.speedup:.2f}", t.runtime.speedup),
+        ),
+    ]
+    return table_of(fields, task_summaries(corpus), title="Tasks")
 
 
 def causes_table(corpus: Corpus) -> ReportTable:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+import benchmodels.zoo
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import ZOO_SCALES, Model
@@ -78,7 +81,7 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
                 scale=scale,
                 zoo_parameters=asked,
                 identity=_digest(model.canonical, scale, sorted(asked.items())),
-                content=_digest(zoo.version, zoo.torch),
+                content=_digest(zoo.version, zoo.torch, _sources()),
                 class_=model.target,
                 threads=given.threads,
                 streams=given.streams,
@@ -124,6 +127,13 @@ def _checked_scale(word: str) -> str:
         remedy = did_you_mean(word, ZOO_SCALES) or f"use one of {', '.join(ZOO_SCALES)}"
         raise InvalidInput(f"unknown scale '{word}'", where="--scale", remedy=remedy)
     return word
+
+
+@functools.cache
+def _sources() -> str:
+    """The code that makes models of zoos: a build by other code may be of other sizes."""
+    folder = Path(benchmodels.zoo.__file__).parent
+    return _digest([path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))])
 
 
 def _digest(*parts: object) -> str:
