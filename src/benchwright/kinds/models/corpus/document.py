@@ -37,7 +37,13 @@ class CorpusReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def corpus_tables(corpus: Corpus) -> tuple[ReportTable, ...]:
-    made = (runtimes_table(corpus), funnel_table(corpus), tasks_table(corpus), causes_table(corpus), matrix_table(corpus))
+    made = (
+        runtimes_table(corpus),
+        funnel_table(corpus),
+        tasks_table(corpus),
+        causes_table(corpus),
+        matrix_table(corpus),
+    )
     return tuple(table for table in made if table.rows)
 
 
