@@ -52,7 +52,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         benchmarks = with_hooks(benchmarks, request, cwd)
     if request.name is not None:
         benchmarks = _named(benchmarks, request.name)
-    benchmarks = _unique([request.options.applied(b) for b in benchmarks])
+    benchmarks = _unique([request.options.applied(b) for b in benchmarks], named)
     _check_text(benchmarks)
     several = len(commands) > 1 or any(kind_of(b).alternates(b) for b in benchmarks)
     interleave = several if request.interleave is None else request.interleave
@@ -262,12 +262,18 @@ def _check_text(benchmarks: list[Benchmark]) -> None:
             ) from None
 
 
-def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
-    if len({b.name for b in benchmarks}) == len(benchmarks):
+def _unique(benchmarks: list[Benchmark], request: Request) -> list[Benchmark]:
+    """A script of a folder is called the same whichever part of the folder is measured."""
+    shared: frozenset[str] = frozenset()
+    if request.all_scripts or any(map(os.path.isdir, request.targets)):
+        from benchwright.kinds.models.scripts import shared_names
+
+        shared = shared_names(request)
+    if len({b.name for b in benchmarks}) == len(benchmarks) and not shared:
         return benchmarks
     from benchwright.kinds.naming import with_unique_names
 
-    return with_unique_names(benchmarks)
+    return with_unique_names(benchmarks, shared)
 
 
 def _named(benchmarks: list[Benchmark], name: str) -> list[Benchmark]:

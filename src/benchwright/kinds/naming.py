@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 
 import msgspec
@@ -17,12 +17,12 @@ from benchwright.kinds.command_words import read_line
 _LONGEST = 60  # characters; a name is read in tables
 
 
-def with_unique_names(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+def with_unique_names(benchmarks: Sequence[Benchmark], shared: Collection[str] = ()) -> list[Benchmark]:
     """The same, a second `train.py` called `train.py-2`, so that commands given together can be told apart; scripts of
-    different folders by these."""
+    different folders by these. `shared`: names of files that others have, which are not among these benchmarks."""
     taken: set[str] = set()
     unique = []
-    for benchmark in _by_folder(benchmarks):
+    for benchmark in _by_folder(benchmarks, shared):
         name, number = benchmark.name, 2
         while name in taken:
             name, number = f"{benchmark.name}-{number}", number + 1
@@ -31,13 +31,15 @@ def with_unique_names(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
     return unique
 
 
-def _by_folder(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+def _by_folder(benchmarks: Sequence[Benchmark], shared: Collection[str]) -> list[Benchmark]:
     """Scripts of the same name with their folder's: `bert/main.py` and `gpt2/main.py`."""
     times = Counter(b.name for b in benchmarks)
     found = []
     for benchmark in benchmarks:
         path = benchmark.source.partition("::")[0]
-        if times[benchmark.name] > 1 and benchmark.name.startswith(os.path.basename(path)) and path.endswith(".py"):
+        name = os.path.basename(path)
+        alike = times[benchmark.name] > 1 or name in shared
+        if alike and benchmark.name.startswith(name) and path.endswith(".py"):
             folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
             benchmark = msgspec.structs.replace(
                 benchmark, name=f"{folder}/{benchmark.name}" if folder else benchmark.name

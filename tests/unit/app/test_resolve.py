@@ -82,6 +82,37 @@ def test_scripts_of_a_folder_are_selected_by_label(tmp_path: Path) -> None:
         resolve(Request(targets=(str(tmp_path),), suite=suite))
 
 
+def same_named(folder: Path) -> None:
+    for name, author in (("bert/main.py", "google"), ("gpt/main.py", "openai"), ("gpt/other.py", "openai")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"# labels: author::{author}\n")
+
+
+def test_a_script_is_called_the_same_whichever_part_of_its_folder_is_measured(tmp_path: Path) -> None:
+    """Else results of two shards, or two selections, would have one name for two models, and be compared as one."""
+    same_named(tmp_path)
+    whole = [b.name for b in resolve(Request(all_scripts=True, search_dirs=(str(tmp_path),))).benchmarks]
+    assert whole == ["bert/main.py", "gpt/main.py", "other.py"]
+    shards = [
+        resolve(Request(all_scripts=True, search_dirs=(str(tmp_path),), shard=(number, 3))).benchmarks[0].name
+        for number in (1, 2, 3)
+    ]
+    assert shards == whole
+    suite = SuiteRequest(base=str(tmp_path), select=("author=google",))
+    (one,) = resolve(Request(targets=(str(tmp_path),), suite=suite)).benchmarks
+    assert one.name == "bert/main.py"
+
+
+def test_a_search_folder_is_searched_to_its_bottom_and_two_of_a_name_are_refused(tmp_path: Path) -> None:
+    same_named(tmp_path)
+    (one,) = resolve(Request(targets=("other.py",), search_dirs=(str(tmp_path),))).benchmarks
+    assert one.source == str(tmp_path / "gpt/other.py")
+    with pytest.raises(InvalidInput, match=r"name one, such as bert/main.py"):
+        resolve(Request(targets=("main.py",), search_dirs=(str(tmp_path),)))
+    with pytest.raises(InvalidInput, match=r"no such file here or in .*did you mean 'other.py'"):
+        resolve(Request(targets=("othr.py",), search_dirs=(str(tmp_path),)))
+
+
 def test_a_script_that_is_no_python_is_placed(tmp_path: Path) -> None:
     script = tmp_path / "broken.py"
     script.write_text("x = 1\ndef f(:\n")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchwright.core.errors import InvalidInput, TooManyScripts
+from benchwright.core.errors import InvalidInput, TooManyScripts, did_you_mean
 from benchwright.core.inputs.request import Request
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.corpora import corpus_folder
@@ -38,6 +39,15 @@ def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
         mine = _share_of(dict.fromkeys(target for target in targets if target in many), request)
         targets = [*(target for target in targets if target not in many), *mine]
     return replace(request, targets=tuple(targets)), frozenset(many)
+
+
+def shared_names(request: Request) -> frozenset[str]:
+    """Names of files that several scripts of the request's folders have, selected or not."""
+    folders = [*map(corpus_folder, request.targets), *map(corpus_folder, request.search_dirs)]
+    folders = [folder for folder in folders if os.path.isdir(folder)] or ["."]
+    scripts = dict.fromkeys(os.path.abspath(script) for folder in folders for script in scripts_in(folder))
+    count = Counter(map(os.path.basename, scripts))
+    return frozenset(name for name, times in count.items() if times > 1)
 
 
 def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
@@ -104,11 +114,28 @@ def _scripts_of(target: str, request: Request) -> list[str]:
     if os.path.exists(path):
         return [target]
     for folder in request.search_dirs:
-        if os.path.isfile(inside := os.path.join(_checked(folder), path)):
+        if (inside := _inside(_checked(folder), path)) is not None:
             return [inside + member + names]
     if any(c in path for c in "*?[") and (found := sorted(glob.glob(path, recursive=True))):
         return _handful(_chosen([f for f in found if os.path.isfile(f)], path, request), path, request)
+    if request.search_dirs and path.endswith((".py", ".ipynb")):
+        places = ", ".join(request.search_dirs)
+        there = [os.path.basename(script) for folder in request.search_dirs for script in scripts_in(_checked(folder))]
+        remedy = did_you_mean(path, there) or "check the name"
+        raise InvalidInput(f"no such file here or in {places}", where=path, remedy=remedy)
     return [target]
+
+
+def _inside(folder: str, name: str) -> str | None:
+    """The script of that name in a folder, or in one below it; InvalidInput if several have it."""
+    if os.path.isfile(path := os.path.join(folder, name)):
+        return path
+    found = [script for script in scripts_in(folder) if os.path.basename(script) == name]
+    if len(found) > 1:
+        several = ", ".join(os.path.relpath(script, folder) for script in found[:3])
+        text = f"{len(found)} scripts in {folder} are called {name}: {several}"
+        raise InvalidInput(text, where="--search-dir", remedy=f"name one, such as {os.path.relpath(found[0], folder)}")
+    return found[0] if found else None
 
 
 def _all_scripts(request: Request) -> list[str]:
