@@ -13,6 +13,9 @@ from typing import Any, List, Optional, Sequence, Set
 
 from benchmodels.notebooks import OPENED, is_notebook, read_notebook
 
+_MAIN: List[
+    ModuleType
+] = []  # what a script made lasts until the process ends, even if `__main__` is another module by then
 OUR_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
@@ -76,6 +79,7 @@ def _main_module(script: str) -> ModuleType:
     main.__loader__ = importlib.machinery.SourceFileLoader("__main__", script)
     main.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
     sys.modules["__main__"] = main
+    _MAIN.append(main)
     return main
 
 

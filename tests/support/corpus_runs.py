@@ -12,10 +12,12 @@ import model_runs
 from example_reports import MACHINE
 
 from benchwright.app.results.kept_runs import Results
-from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.model import ModelOptions, ModelScript, ScriptDiscovery
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.benchmarks import benchmarks_of
 from benchwright.runs.base_folder import BaseFolder
 
 RUNTIMES = ("torch-eager", "onnxruntime", "openvino", "torch-compile")
@@ -120,11 +122,13 @@ def _withheld() -> Result:
 
 
 def _script(name: str, trouble: str | None) -> Result:
-    notes = ("no model found; the whole script was measured",)
-    if trouble:
-        notes = (f"no model found before the script failed ({trouble}); the whole script was then measured",)
-    work = Command(argv=("python", f"/models/zoo0/{name}"), cwd="/models")
-    benchmark = Benchmark(name=name, kind="script", workload=work, source=name, notes=notes)
+    """As a run has it: a script in which no model was found, or that failed before."""
+    work = ModelScript(path=f"/models/zoo0/{name}", args=(), cwd="/models", python="python", options=ModelOptions())
+    asked = Benchmark(name=name, kind="script", workload=work, source=name)
+    (made,) = benchmarks_of(asked, ScriptDiscovery(script=name, models=(), exit_code=0, trouble=trouble), "")
     if trouble is None:
-        return Result(benchmark=benchmark, status=Status.OK)
-    return Result(benchmark=benchmark, status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1")
+        return Result(benchmark=made, status=Status.SKIPPED, reason=Reason.NOT_MEASURABLE, detail=made.withheld)
+    assert isinstance(made.workload, ModelScript)
+    assert made.workload.failure is not None
+    reason, detail = made.workload.failure
+    return Result(benchmark=made, status=Status.FAILED, reason=reason, detail=detail)

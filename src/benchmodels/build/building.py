@@ -35,6 +35,7 @@ INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
 NOT_OF_THE_BUILD = ("reference",)  # our own step, not part of the build's time
 
 EXPORTED = "it was exported by torch.export already; save it with torch.export.save, and measure the .pt2 file"
+SCRIPTED = "it is made by torch.jit, and exporters take only the module it was made from; call that one in the script"
 WITH_NUMPY = "its forward computes with numpy, which cannot be exported; use functions of torch instead"
 
 Step = Mapping[str, Any]  # as the `build_step` event has it
@@ -151,8 +152,10 @@ class Building:
             try:
                 self._runtime.build(changed, self._settings.builds, self._options, self._steps)
             except Exception as error:
-                if isinstance(error, NotImplementedError) and "train()" in str(error):
+                if "Calling train() is not supported" in str(error):  # or eval()
                     raise Unsupported("export", EXPORTED) from error
+                if is_scripted(module):
+                    raise Unsupported("export", SCRIPTED) from error
                 if is_out_of_memory(error) or not uses_numpy(module):
                     raise
                 text = str(getattr(error, "text", error)).strip().partition("\n")[0]
@@ -190,6 +193,11 @@ class Building:
             if not has_room(self._settings.builds):  # the build may be truncated without an error
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._settings.builds)
             write_entry(self._settings.builds, inputs, reference, facts)
+
+
+def is_scripted(module: Module) -> bool:
+    """Whether the model, or a part of it, was scripted or traced."""
+    return any(type(part).__module__.startswith("torch.jit") for part in module.modules())
 
 
 def uses_numpy(module: Module) -> bool:

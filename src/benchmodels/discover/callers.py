@@ -45,7 +45,8 @@ def _is_installed_into(folder: str) -> bool:
 def own_modules() -> List[str]:
     """The source files of the user's own modules that were imported."""
     files = [getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name != "__main__"]
-    return sorted({os.path.abspath(file) for file in files if isinstance(file, str) and not is_library(file)})
+    own = {os.path.abspath(file) for file in files if isinstance(file, str) and not is_library(file)}
+    return sorted(filter(os.path.isfile, own))  # some modules of torch name files that are not there
 
 
 def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[Details]:

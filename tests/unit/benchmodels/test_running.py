@@ -10,6 +10,15 @@ import sys
 import pytest
 
 
+def test_what_a_script_made_lasts_until_the_end_even_if_another_module_is_main_by_then(tmp_path):
+    """As in a process that was forked from one with torch: models that were never called must not be gone before they are told."""
+    (tmp_path / "s.py").write_text("import sys, weakref\nclass A: pass\na = A()\nsys.seen = weakref.ref(a)\n")
+    code = "import gc, sys\nfrom benchmodels.running import run_script\nmain = sys.modules['__main__']\n"
+    code += "run_script('s.py', [])\nsys.modules['__main__'] = main\ngc.collect()\nprint(sys.seen() is not None)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 @pytest.mark.parametrize(
     "program",
     [

@@ -31,6 +31,7 @@ SHOWN_DIGITS = 8  # of an identity
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
 _WITH_AUTOCAST = ("torch-eager", "torch-compile")  # runtimes that call the module itself
+BEFORE_A_MODEL = " (before it called a model)"
 _AS_COMMAND = "time all of it with --as command"
 _IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
 
@@ -46,14 +47,15 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
     options = asked.workload.options
     chosen = selected_models(discovery, options.select)
     training = training_of(asked, discovery)
-    if not discovery.models:
+    failed_before = discovery.trouble is not None and all(model.mode == NEVER_CALLED for model in discovery.models)
+    if not discovery.models or failed_before:
         return training or [_without_model(asked, discovery)]
     names = _names(chosen)
     made = []
     for model in chosen:
         name = _named(asked, names[model.identity])
         if not model.measurable:
-            made.append(_withheld(asked, model, name, discovery, builds, model.why_not_measured))
+            made.append(_withheld(asked, model, name, discovery, builds, _why_not(model, discovery)))
             continue
         if model.method and all(runtime != DEFAULT_RUNTIME for runtime, _, _ in variants(options)):
             made.append(_withheld(asked, model, name, discovery, builds, _ONLY_EAGER))
@@ -188,9 +190,16 @@ def _without_model(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
     replace = msgspec.structs.replace
     noted = replace(asked, notes=(*asked.notes, *discovery.notes), labels=discovery.labels | asked.labels)
     if discovery.trouble is not None:
-        failure = (discovery.reason or Reason.CRASHED, f"{discovery.trouble} (before it called a model)")
+        failure = (discovery.reason or Reason.CRASHED, f"{discovery.trouble}{BEFORE_A_MODEL}")
         return replace(noted, workload=replace(script, failure=failure))
     return replace(noted, withheld=_why_none(discovery))
+
+
+def _why_not(model: FoundModel, discovery: ScriptDiscovery) -> str:
+    """What the script itself says counts more than that the model was not called."""
+    if discovery.trouble is not None and model.mode == NEVER_CALLED:
+        return f"the script failed before calling it: {discovery.trouble}"
+    return model.why_not_measured
 
 
 def _why_none(discovery: ScriptDiscovery) -> str:

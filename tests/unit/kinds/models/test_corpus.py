@@ -233,7 +233,7 @@ def test_what_has_no_model_is_told_with_its_own_exception() -> None:
     found = corpus(corpus_run(1))
     causes = {cause.cause: cause for cause in causes_of(found)}
     assert causes["ModuleNotFoundError: No module named '…'"].models == ("broken.py",)
-    assert causes["no model was found in it"].models == ("empty.py",)
+    assert causes["it calls no model of torch; time all of it with --as command"].models == ("empty.py",)
     assert found.withheld.keys() == {"train.py::Trained"}
 
 

@@ -145,8 +145,16 @@ def test_a_failure_of_the_script_after_its_models_is_noted() -> None:
     assert any("failed after this model was found: ValueError: no" in note for note in made.notes)
     assert any("3 other shapes" in note for note in made.notes)
     never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it was not called")
-    (made,) = benchmarks_of(asked(), found(never, trouble="EOFError: no input"), "")
-    assert any("failed before calling this model: EOFError: no input" in note for note in made.notes)
+    _, made = benchmarks_of(asked(), found(model(), never, trouble="EOFError: no input"), "")
+    assert made.withheld == "the script failed before calling it: EOFError: no input"
+
+
+def test_a_script_that_failed_before_it_called_any_of_its_models_failed() -> None:
+    """Not "never called", which would hide the script's own exception, and would be no failure."""
+    never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it was not called")
+    (made,) = benchmarks_of(asked(), found(never, trouble="KeyError: missing"), "")
+    assert isinstance(made.workload, ModelScript)
+    assert made.workload.failure == (Reason.CRASHED, "KeyError: missing (before it called a model)")
 
 
 def test_a_model_that_is_measured_on_another_device_than_its_script_uses_is_said_to_be() -> None:

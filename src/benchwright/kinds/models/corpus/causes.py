@@ -8,6 +8,7 @@ from typing import NamedTuple
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.benchmarks import BEFORE_A_MODEL
 from benchwright.kinds.models.report.facts import checked
 from benchwright.kinds.models.report.fields import NOT_MEASURED
 from benchwright.kinds.models.report.rows import ModelRow
@@ -69,9 +70,8 @@ def ending_of_script(result: Result) -> ModelEnding:
     """Of a script in which no model was found."""
     if result.status is Status.OK:
         return _kept(FOUND, "no model was found in it", result)
-    notes = (note for note in result.benchmark.notes if note.startswith("no model found before the script failed ("))
-    told = next(notes, "").partition("(")[2].rpartition(");")[0]
-    return _kept(FOUND, told or result.detail or (result.reason.words if result.reason else "it failed"), result)
+    told = (result.detail or "").removesuffix(BEFORE_A_MODEL)
+    return _kept(FOUND, told or (result.reason.words if result.reason else "it failed"), result)
 
 
 def _failed(row: ModelRow) -> ModelEnding:

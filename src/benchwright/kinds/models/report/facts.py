@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Command
-from benchwright.core.model import Model
+from benchwright.core.model import Model, ModelScript
 from benchwright.core.run import Launch, Result, culprit
 
 USUAL_REFERENCE = "float64 eager"
@@ -34,8 +34,9 @@ def is_model(result: Result) -> bool:
 
 
 def is_plain_script(result: Result) -> bool:
-    """A script that was run whole: it has no model, or is not Python."""
-    return isinstance(result.benchmark.workload, Command) and result.benchmark.source.endswith(".py")
+    """A script without a model: none was found in it, it failed before, or it is not Python and was run whole."""
+    path = result.benchmark.source.partition("::")[0]
+    return isinstance(result.benchmark.workload, Command | ModelScript) and path.endswith((".py", ".ipynb"))
 
 
 def told_why(result: Result) -> bool:

@@ -215,7 +215,7 @@ def _script_cells(result: Result, run: Run) -> Cells:
     """How a script without a model ended."""
     benchmark = result.benchmark
     words = benchmark.workload.words[1:]
-    path = next((word for word in words if word.endswith(".py")), benchmark.source)
+    path = next((word for word in words if word.endswith((".py", ".ipynb"))), benchmark.source)
     cells = _of_script(path, benchmark.labels) | _ending(result) | _added(benchmark)
     corpus = benchmark.labels.get(CORPUS) or os.path.basename(os.path.dirname(path))
     cells |= {"run": run.id, "benchmark": benchmark.name, "script": path, "corpus": corpus or None}
