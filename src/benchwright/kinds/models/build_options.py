@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -97,3 +98,9 @@ def _known(name: str) -> Runtime | None:
         return runtime_named(name)
     except UnknownRuntime:
         return None
+
+
+@cache
+def builds_from_onnx(name: str) -> bool:
+    runtime = _known(name)
+    return runtime is not None and runtime.through_onnx

@@ -10,6 +10,7 @@ from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
 from benchwright.core.status import Reason
 from benchwright.kinds.models.build_names import all_labels, build_name
+from benchwright.kinds.models.build_options import builds_from_onnx
 from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.placement import launches_of
 from benchwright.plan.process_slots import ProcessSlot
@@ -35,6 +36,7 @@ _SAME = (
 # Others load a build instead of torch, and their memory is to be their own.
 _MODULE_RUNTIMES = ("torch-eager", "torch-compile")
 _TORCH = ("torch",)
+OF_EXPORTS = ("benchmodels.runtimes.parts.export_imports",)
 _OF_ZOOS = {
     "transformers": ("transformers.modeling_utils", "transformers.models.auto.modeling_auto"),
     "timm": ("timm",),
@@ -106,7 +108,8 @@ def _build_of(model: Model, probe: Mapping[str, Mapping[str, object]]) -> JobBui
     """What is built is a module of torch, except from a file of another runtime."""
     from_torch = model.file is None or model.file.endswith(".pt2")
     only = {"models": {**probe["models"], "stops_after": model.stops_after or "build", "lean": False}}
-    return JobBuild(probe=only, warm=_imports_of(model) if from_torch else ())
+    imports = (*_imports_of(model), *(OF_EXPORTS if builds_from_onnx(model.runtime) else ()))
+    return JobBuild(probe=only, warm=imports if from_torch else ())
 
 
 def thread_settings(threads: int) -> dict[str, str]:

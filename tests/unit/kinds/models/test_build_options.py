@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
 from benchwright.core.status import Status
 from benchwright.kinds.models.benchmarks import variant_name
-from benchwright.kinds.models.build_options import as_built
+from benchwright.kinds.models.build_options import as_built, builds_from_onnx
+from benchwright.kinds.models.plan import OF_EXPORTS
 from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 
@@ -72,3 +74,10 @@ def test_a_build_that_was_made_is_a_success_and_one_that_was_not_is_none() -> No
     assert done.status is Status.OK
     assert done.facts["built"]["folder"] == "/b/k"
     assert record_launch([start, end], job, benchmark, kind_of).status is Status.FAILED
+
+
+def test_what_an_export_imports_is_ready_before_its_process_is_forked() -> None:
+    assert [builds_from_onnx(name) for name in ("onnxruntime", "openvino", "torch-eager", "of-a-plug-in")] == [
+        *(True, True, False, False)
+    ]
+    assert all(find_spec(name) for name in OF_EXPORTS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from benchwright.kinds.models.build_options import builds_from_onnx
 from benchwright.kinds.models.report.facts import step_outcome
 from benchwright.kinds.models.report.rows import ModelRow
 
@@ -11,19 +10,9 @@ from benchwright.kinds.models.report.rows import ModelRow
 def onnx_steps(row: ModelRow) -> dict[str, object]:
     """Only for runtimes that build from ONNX; for others these steps mean something else."""
     runtime, result = row.model.runtime, row.result
-    through = _builds_from_onnx(runtime)
+    through = builds_from_onnx(runtime)
     return {
         "onnx_exported": step_outcome(result, "export") if through else None,
         "onnx_optimized": step_outcome(result, "optimise") if through else None,
         "onnx_converted": step_outcome(result, "convert") if runtime.startswith("onnxruntime") else None,
     }
-
-
-@lru_cache(maxsize=100)
-def _builds_from_onnx(runtime: str) -> bool:
-    from benchmodels.runtimes.registry import UnknownRuntime, runtime_named
-
-    try:
-        return runtime_named(runtime).through_onnx
-    except UnknownRuntime:  # a plug-in of the environment that was measured
-        return False
