@@ -47,14 +47,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "load.py").write_text(LOAD)
-        free, ended = _under(folder, clock)
-        locked, _ = _under(folder, clock, f"--lock-clocks={WANTED}")
-        after, _ = _under(folder, clock)
-        _, killed = _under(folder, clock, f"--lock-clocks={WANTED}", kill=True)
-        after_kill, _ = _under(folder, clock)
-    print(
-        f"free {free} MHz; locked at {WANTED}: {locked}; after it {after}; after a run that was killed {after_kill} MHz"
-    )
+        free, ended = _under(folder, clock, "free")
+        locked, _ = _under(folder, clock, f"locked at {WANTED}", f"--lock-clocks={WANTED}")
+        after, _ = _under(folder, clock, "after it")
+        _, killed = _under(folder, clock, "locked, and killed", f"--lock-clocks={WANTED}", kill=True)
+        after_kill, _ = _under(folder, clock, "after the kill")
     met = (
         abs(locked - WANTED) <= 15 and after > WANTED + 100 and after_kill > WANTED + 100 and ended == 0 and killed != 0
     )
@@ -62,7 +59,7 @@ def main() -> int:
     return int(not met)
 
 
-def _under(folder: Path, clock, *options: str, kill: bool = False) -> tuple[int, int]:  # type: ignore[no-untyped-def]
+def _under(folder: Path, clock, what: str, *options: str, kill: bool = False) -> tuple[int, int]:  # type: ignore[no-untyped-def]
     """The median clock while the load runs, and the exit code of the run."""
     command = [sys.executable, "-m", "benchwright", "run", "--no-store", "--quiet", *options]
     command += ["--", sys.executable, "load.py", "8"]
@@ -76,7 +73,9 @@ def _under(folder: Path, clock, *options: str, kill: bool = False) -> tuple[int,
         if kill and time.monotonic() - began > 9:
             run.send_signal(signal.SIGKILL)
     time.sleep(2)
-    return int(median(sorted(seen)[len(seen) // 2 :])), run.returncode
+    under_load = int(median(sorted(seen)[len(seen) // 2 :]))
+    print(f"{what}: {under_load} MHz, exit code {run.returncode}, {time.monotonic() - began:.0f} s", flush=True)
+    return under_load, run.returncode
 
 
 if __name__ == "__main__":

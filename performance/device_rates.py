@@ -89,7 +89,7 @@ def main() -> int:
     )
     seconds = 2 if parser.parse_args().quick else 12
     if importlib.util.find_spec("torch") is None or not __import__("torch").cuda.is_available():
-        print("no CUDA device here: nothing measured")
+        print("no GPU here: nothing measured")
         return 0
     worst = off = 0.0
     print(
@@ -109,7 +109,8 @@ def main() -> int:
         print(
             f"{own['probed_s'] / own['steps'] * 1e6:8.1f} µs {rate:12.2f}/s {truth:12.2f}/s {rate / truth:8.4f} "
             f"{own['bare_s'] / own['probed_s']:14.4f} {_joules(per_item)} {_joules(counter)} "
-            f"{_joules(integral)}"
+            f"{_joules(integral)}",
+            flush=True,
         )
     print(f"bar 1 %: {'met' if worst <= 0.01 else 'missed'} (worst {worst:.2%})")
     print(f"bar 3 % for joules: {'met' if off <= 0.03 else 'missed'} (worst {off:.2%})")

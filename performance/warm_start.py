@@ -15,9 +15,12 @@ import json
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from _device import has_gpu
 
 import benchwright
 
@@ -80,6 +83,9 @@ def main() -> int:
     parser.add_argument("--stop", default="2s")
     parser.add_argument("--quick", action="store_true", help="one round of three models, 0.5 s each")
     options = parser.parse_args()
+    if options.device != "cpu" and not has_gpu():
+        print("no GPU here: nothing measured")
+        return 0
     if options.quick:
         options.rounds, options.models, options.stop = 1, 3, "0.5s"
     rounds: dict[bool, list[dict[str, Figures]]] = {True: [], False: []}
@@ -88,11 +94,23 @@ def main() -> int:
         write_scripts(scripts, options.models, options.device)
         for number in range(options.rounds):
             for cold in (False, True) if number % 2 == 0 else (True, False):
+                began = time.monotonic()
                 rounds[cold].append(measured_once(scripts, Path(place) / "base", options, cold=cold))
+                tell_round(rounds[cold][-1], number, time.monotonic() - began, cold=cold)
     worst = tell_ratios(rounds)
     further = tell_costs(rounds)
     print(f"latency farthest from 1: {worst:+.1%}; a further model: {further:.2f} s (bar {BAR_S:g})")
     return 1 if further > BAR_S else 0
+
+
+def tell_round(found: dict[str, Figures], number: int, took_s: float, *, cold: bool) -> None:
+    beyond = [f["beyond"] for f in found.values()]
+    middle = statistics.median(beyond) if beyond else float("nan")
+    print(
+        f"round {number + 1}, {'cold' if cold else 'warm'}: {len(found)} models in {took_s:.0f} s, {middle:.2f} s each beyond "
+        "loading, first call and loop",
+        flush=True,
+    )
 
 
 def tell_ratios(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
