@@ -47,7 +47,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "load.py").write_text(LOAD)
-        free, ended = _under(folder, clock, "free")
+        _, ended = _under(folder, clock, "free")
         locked, _ = _under(folder, clock, f"locked at {WANTED}", f"--lock-clocks={WANTED}")
         after, _ = _under(folder, clock, "after it")
         _, killed = _under(folder, clock, "locked, and killed", f"--lock-clocks={WANTED}", kill=True)

@@ -117,7 +117,8 @@ def _block(
 ) -> tuple[float, float]:
     """Median and mean seconds of a call."""
     os.killpg(neighbour.pid, signal.SIGCONT if beside else signal.SIGSTOP)
-    assert measured.stdin is not None and measured.stdout is not None
+    assert measured.stdin is not None
+    assert measured.stdout is not None
     measured.stdin.write(f"{seconds}\n")
     measured.stdin.flush()
     middle, mean = map(float, measured.stdout.readline().split())
