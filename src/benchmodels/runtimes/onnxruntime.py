@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import ctypes
+import io
 import json
 import os
 import shutil
@@ -33,6 +36,7 @@ from benchmodels.runtimes.parts.tf32 import KINDS
 from benchmodels.types import Arrays, Details, ModelInputs, Prepared, Value
 
 CPU = "CPUExecutionProvider"
+NVIDIA = {"CUDAExecutionProvider": "cuda", "TensorrtExecutionProvider": "tensorrt"}  # provider → its library
 # ONNX types whose names differ in numpy.
 TYPES = {"float": "float32", "double": "float64", "bfloat16": "bfloat16"}
 
@@ -52,6 +56,7 @@ class OnnxRuntime(OnnxFamily):
         "cuda": ("CUDAExecutionProvider", "ROCMExecutionProvider", "MIGraphXExecutionProvider"),
         "rocm": ("ROCMExecutionProvider", "MIGraphXExecutionProvider"),
     }
+    providers_of_gpus = ("CUDAExecutionProvider", "ROCMExecutionProvider", "MIGraphXExecutionProvider")
 
     def unavailable(self, options: Options) -> Optional[str]:
         missing = super().unavailable(options)
@@ -61,7 +66,10 @@ class OnnxRuntime(OnnxFamily):
             wanted = self.providers.get(options.device_type)
             if wanted is None:
                 return f"{self.name} has no provider for '{options.device}'"
-            return f"this build of onnxruntime has no {' or '.join(wanted)}: pip install onnxruntime-gpu"
+            there = import_module("onnxruntime").get_available_providers()
+            lacks = f"this build of onnxruntime has no {' or '.join(wanted)}"
+            is_for_gpus = any(name in there for name in self.providers_of_gpus)
+            return f"{lacks}, only {', '.join(there)}" if is_for_gpus else f"{lacks}: pip install onnxruntime-gpu"
         return None
 
     def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
@@ -161,6 +169,31 @@ def _remove_with_data(path: str) -> None:
             os.unlink(name)
 
 
+def _load_libraries(runtime: ModuleType, provider: str) -> None:
+    """CUDA's libraries that pip installed are only found if somebody loads them: importing torch would, but it is not here."""
+    preload = getattr(runtime, "preload_dlls", None)
+    if provider in NVIDIA and preload is not None:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints whatever it does not find, needed or not
+            preload()
+
+
+def _what_is_missing(runtime: ModuleType, provider: str) -> str:
+    """Why the provider's library was not loaded, as far as the linker says."""
+    if provider not in NVIDIA:
+        return ""
+    name = f"libonnxruntime_providers_{NVIDIA[provider]}.so"
+    try:
+        ctypes.CDLL(os.path.join(os.path.dirname(runtime.__file__ or ""), "capi", name))
+    except OSError as error:
+        if "undefined symbol" not in str(error):  # what ONNX Runtime itself would have given it
+            return f": {error}; it needs CUDA's libraries of the version it was built for ({_built_for(runtime)})"
+    return "; its log says why"
+
+
+def _built_for(runtime: ModuleType) -> str:
+    return f"CUDA {getattr(runtime, 'cuda_version', '') or 'unknown'}"
+
+
 class OrtSession(ArtifactSession):
     """All outputs are fetched as arrays, as `InferenceSession.run` does."""
 
@@ -169,13 +202,15 @@ class OrtSession(ArtifactSession):
         super().__init__(artifact, options)
         self.provider = provider
         settings = _settings(self._runtime, options, profile_prefix)
+        _load_libraries(self._runtime, provider)
         self._session = self._runtime.InferenceSession(
             artifact.model, settings, providers=[(provider, _provider_options(provider, options))]
         )
         self._session.disable_fallback()
         used = self._session.get_providers()
         if used[0] != provider:
-            raise Unsupported("load", f"onnxruntime could not use {provider} and took {used[0]}", kind="unavailable")
+            why = _what_is_missing(self._runtime, provider)
+            raise Unsupported("load", f"onnxruntime could not use {provider}{why}", kind="unavailable")
         self._run = self._session.run
         self._ports = [port.name for port in self._session.get_inputs()]
         self._types = [_type_of(port.type) for port in self._session.get_inputs()]

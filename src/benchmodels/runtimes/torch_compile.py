@@ -104,8 +104,14 @@ class TorchTensorRT(TorchCompile):
         return torch_modules.unavailable(options)
 
     def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
-        with explaining("load"):
+        try:
             import_module("torch_tensorrt")  # makes the backend known to torch
+        except Exception as error:  # of many kinds; without TensorRT's libraries a bare Exception
+            said = " ".join(str(error).split())
+            needs = "it needs TensorRT's libraries: pip install tensorrt"
+            raise Unsupported(
+                "load", f"torch_tensorrt cannot be imported: {said}; {needs}", kind="unavailable"
+            ) from error
         return super().load(what, options)
 
 
