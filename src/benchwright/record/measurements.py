@@ -110,13 +110,13 @@ def _own_cpu_s(fold: Fold, counting: list[LoopRecord], stretches: Sequence[Span]
 
     None if other processes worked too, or if it did something else in between.
     """
-    if len(counting) != 1 or len(stretches) != 1 or fold.samples.most_processes > 1:
+    if len(counting) != 1 or fold.samples.most_processes > 1:
         return None
     began, stopped = counting[0].measure or {}, counting[0].stop or {}
     if began.get("cpu_ns") is None or stopped.get("cpu_ns") is None or not began.get("t") or not stopped.get("t"):
         return None
-    covered_ns, (begin, end) = stopped["t"] - began["t"], stretches[0]
-    if covered_ns > (1 + _BETWEEN) * (end - begin) + _MOST_BETWEEN_NS:
+    measured_ns = sum(end - begin for begin, end in stretches)
+    if stopped["t"] - began["t"] > (1 + _BETWEEN) * measured_ns + _MOST_BETWEEN_NS:
         return None
     return float(stopped["cpu_ns"] - began["cpu_ns"]) * NS
 

@@ -24,7 +24,7 @@ from benchwright.analysis.statistics.spending import levels_at
 from benchwright.core.decision import Decision
 from benchwright.core.metric import OF_CPU, OF_GPU, Direction, is_of_the_machine, margin_for
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.results.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, disturbed_by
 from benchwright.core.results.summary import Interval
 from benchwright.core.run import Launch, Result, Run
@@ -33,7 +33,6 @@ from benchwright.core.status import Status
 Sides = tuple[str, str]  # names of the control and the treatment
 _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
 _OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
-_LEFT_OUT = "left_out"
 _ENOUGH_TO_DESPAIR, _FEWEST_COUNTING = 12, 0.25  # pairs made, and the share that counts
 
 
@@ -144,7 +143,7 @@ def may_be_decided(effect: Effect) -> bool:
     """Whether more pairs can give it a verdict: not if it has no direction or no ratio, or if hardly any pair counts."""
     if effect.direction is Direction.NEITHER:
         return False
-    disturbed = any(note.kind == _LEFT_OUT for note in effect.doubts)
+    disturbed = any(note.kind == LEFT_OUT for note in effect.doubts)
     made = min(effect.launches)
     if effect.interval is None and made >= FEWEST_LAUNCHES and not disturbed:
         return False
@@ -227,7 +226,7 @@ def _with_left_out(row: ComparedRow, disturbed: Mapping[int, frozenset[str]], co
     kinds = [found for found in disturbed.values() if _disturbs(found, effect.metric, effect.unit)]
     if kinds:
         why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
-        note = Note(text=f"{len(kinds)} of {course.blocks} pairs do not count: their launches {why}", kind=_LEFT_OUT)
+        note = Note(text=f"{len(kinds)} of {course.blocks} pairs do not count: their launches {why}", kind=LEFT_OUT)
         effect = replace(effect, doubts=(*effect.doubts, note))
     counting = min(*effect.launches, course.blocks - len(kinds))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
@@ -240,7 +239,7 @@ def _too_few(count: int, course: Course, *, left: bool) -> str:
     if left:
         said = f"{count or 'none'} {'are' if count > 1 else 'is'} left"
     elif count < course.blocks:
-        said = f"{count} of {course.blocks} pairs have it"
+        return f"only {count} of {course.blocks} pairs have it, and a verdict takes {FEWEST_LAUNCHES}"
     else:
         said = "1 pair was made" if count == 1 else f"{count} pairs were made"
     quieter = " or a quieter machine" if left else ""

@@ -19,9 +19,9 @@ from benchwright.core.decision import Decision
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
-from benchwright.core.metric import OF_CPU
+from benchwright.core.metric import CPU_TIME, OF_CPU
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.results.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Run
 from benchwright.executors.observer import Observer
@@ -128,7 +128,9 @@ def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
     remarks = dict.fromkeys(note for c in comparisons for note in c.remarks)
     if made.labels.get(KIND) == A_A:
         remarks |= dict.fromkeys(_noise_floor(effects))
-    remarks |= dict.fromkeys((*_beside_the_point(effects), *_too_small_to_measure(made, effects)))
+    remarks |= dict.fromkeys(
+        (*_beside_the_point(effects), *_another_way(made, effects), *_too_small_to_measure(made, effects))
+    )
     return Comparison(
         control=revisions.get(CONTROL, ""),
         treatment=revisions.get(TREATMENT, ""),
@@ -151,6 +153,17 @@ def _beside_the_point(effects: Sequence[Effect]) -> Iterator[Note]:
     named = ", ".join(dict.fromkeys(map(metric_words, regressed)))
     options = " ".join(f"--metric {metric}" for metric in about)
     yield Note(text=f"only {named} regressed", severity="info", remedy=f"to leave that out, use {options}")
+
+
+def _another_way(made: Run, effects: Sequence[Effect]) -> Iterator[Note]:
+    """Where other load left no verdict, and the CPU time of launches is not compared: a program that reports its own figures
+    may run for as long however fast it is, so whether that tells is the user's to say."""
+    by_cpu = {effect.benchmark for effect in effects if effect.metric in OF_CPU}
+    undecided = [e.benchmark for e in effects if e.interval is None and any(d.kind == LEFT_OUT for d in e.doubts)]
+    timed = {r.benchmark.pair for r in made.results if any(x.measurement(CPU_TIME) for x in r.counted)}
+    if names := [name for name in dict.fromkeys(undecided) if name in timed - by_cpu]:
+        remedy = f"if each launch does a fixed amount of work, judge by its CPU time: --metric {CPU_TIME}"
+        yield Note(text=f"other load left no verdict on {', '.join(names)}", severity="info", remedy=remedy)
 
 
 def _too_small_to_measure(made: Run, effects: Sequence[Effect]) -> Iterator[Note]:

@@ -11,6 +11,9 @@ from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
 
 
+LEFT_OUT = "left_out"  # the kind of a doubt about an effect: some of its pairs do not count
+
+
 class Verdict(str, Enum):
     """What can be concluded about the treatment."""
 

@@ -71,7 +71,9 @@ def small_print(effect: Effect) -> list[str]:
 
 def launches_words(effect: Effect) -> str:
     """`8 pairs`, `6 + 12 launches`."""
-    return f"{effect.launches[0]} pairs" if effect.paired else f"{effect.launches[0]} + {effect.launches[1]} launches"
+    if effect.paired:
+        return "1 pair" if effect.launches[0] == 1 else f"{effect.launches[0]} pairs"
+    return f"{effect.launches[0]} + {effect.launches[1]} launches"
 
 
 def _of_effect(cell: Callable[[Effect], Cell]) -> Callable[[Compared], Cell]:
