@@ -14,7 +14,7 @@ from local_wheels import make_wheel
 from processes import wait_for
 from small_repository import SmallRepository
 
-SPEED = ("--metric", "speed[,higher]=kv:speed")
+SPEED = ("--metric", "speed[MB,higher]=kv:speed")  # by its unit a size: other load on this machine does not disturb it
 SIX = ("--repeat", "6", "-q")
 BENCH = "import speed\nprint(f'speed={speed.SPEED}')\n"
 
@@ -157,7 +157,7 @@ def test_every_format_has_the_verdict_and_the_doubt(bw: CommandLine) -> None:
     bw("ab", *sides, *SPEED, *SIX, *files, "--", "sh", "-c", "sleep 0.01; echo speed=$0", code=1)
     read = {name: (bw.cwd / name).read_text() for name in ("x.html", "x.json", "x.csv", "x.md", "x.xml", "comment.md")}
     doubts = json.loads(read["x.json"])["doubts"]
-    assert "| `sh` | `speed` | 100 → 90 | -10.0 % \\[-10.0, -10.0\\] | 🔴 regressed |" in read["x.md"]
+    assert "| `sh` | `speed` | 100 MB → 90 MB | -10.0 % \\[-10.0, -10.0\\] | 🔴 regressed |" in read["x.md"]
     assert "<!-- benchwright: ab sh -->" in read["comment.md"]
     assert "regressed" in read["x.html"]
     assert "sh,speed" in read["x.csv"]

@@ -232,7 +232,7 @@ def test_an_unknown_option_goes_to_run_and_a_wrong_one_is_named(watched: Watched
 
 
 def test_a_suite_with_a_mistake_is_the_fault_of_its_commit(watched: WatchedRepository) -> None:
-    tasks = "[task]\npatterns = ['ms=(\\d+)']\nmetrics = ['ms']\ncompute_method = ['last']\n"
+    tasks = "[task]\npatterns = ['ms=(\\d+)']\nmetrics = ['accuracy']\ncompute_method = ['last']\n"
     good = {"tasks.cfg": f"{tasks}command_to_execute = sh bench.sh\nnum_gpus = 0\n"}
     watched.commit(1000, good)
     words = ["watch", "--repo-dir", str(watched.clone), "--repeat", "6", "--json", "tasks.cfg"]
@@ -245,7 +245,7 @@ def test_a_suite_with_a_mistake_is_the_fault_of_its_commit(watched: WatchedRepos
 
 @pytest.mark.slow
 def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watched: WatchedRepository) -> None:
-    rest = "patterns = ['ms=(\\d+)']\nmetrics = ['ms']\ncompute_method = ['last']\ncommand_to_execute = sh bench.sh\n"
+    rest = "patterns = ['ms=(\\d+)']\nmetrics = ['accuracy']\ncompute_method = ['last']\ncommand_to_execute = sh bench.sh\n"
     old = watched.commit(1000, {"tasks.cfg": f"[old]\n{rest}num_gpus = 0\n"})
     watched.commit(1000, {"tasks.cfg": f"[new]\n{rest}num_gpus = 0\n"})
     watched.commit(1000, subject="after")

@@ -18,6 +18,7 @@ from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.decision import Decision
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision
+from benchwright.core.results.comparison import Effect
 from benchwright.core.run import Result, Run, why
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
@@ -106,7 +107,7 @@ class WatchedRuns:
         if not outcome.comparisons and not broken and not control_broken:
             broken, control_broken = _lacking(made)
         if outcome.exit_code == CannotMeasure.exit_code and not broken and not control_broken:
-            raise CannotMeasure(_reason(made))
+            raise CannotMeasure(_reason(made, outcome.table.effects))
         return Measured(
             run=made.id,
             effects=tuple(record_of_effect(effect) for effect in outcome.table.effects),
@@ -212,7 +213,9 @@ def _notes(outcome: AbOutcome, broken: dict[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def _reason(made: Run) -> str:
+def _reason(made: Run, effects: Sequence[Effect] = ()) -> str:
     """Why there is nothing to judge by."""
     failed = [f"{r.benchmark.name}: {why(r)}" for r in made.results if r.status is not Status.OK]
-    return f"nothing could be compared: {'; '.join(failed[:3]) or 'too few launches'} (run {made.id})"
+    undecided = (e for e in effects if e.interval is None and not e.beside)
+    told = failed[:3] or [str(text) for e in undecided for text in (*e.doubts, e.advice) if text][:2]
+    return f"nothing could be compared: {'; '.join(told) or 'too few launches'} (run {made.id})"
