@@ -261,7 +261,7 @@ def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watche
 def test_a_program_built_as_fai_pep_does_is_measured_and_reported_in_its_form(
     watched: WatchedRepository, tmp_path: Path
 ) -> None:
-    prints = 'echo \'PyTorchObserver {"type": "NET", "metric": "latency", "unit": "us", "value": "\'$(( VALUE + $$ % 5 ))\'"}\''
+    prints = 'echo \'PyTorchObserver {"type": "NET", "metric": "memory", "unit": "MB", "value": "\'$(( VALUE + $$ % 5 ))\'"}\''
     for value in (1000, 1300):
         watched.commit(value, {"program.in": f"#!/bin/sh\n{prints.replace('VALUE', str(value))}\n"})
     script = tmp_path / "frameworks" / "generic" / "host" / "build.sh"
@@ -286,7 +286,7 @@ def test_a_program_built_as_fai_pep_does_is_measured_and_reported_in_its_form(
     (regress,) = [meta for meta in metas if meta["run_type"] == "regress"]
     assert (regress["commit"], regress["control_commit"]) == (slow, watched.commits[1])
     assert regress["commit_time"] == regress["control_commit_time"] + 3600
-    records = [json.loads(path.read_text()) for path in reports.rglob(f"{slow}/*/NET-latency.txt")]
+    records = [json.loads(path.read_text()) for path in reports.rglob(f"{slow}/*/NET-memory.txt")]
     assert [record.get("regressed") for record in records].count(1) == 1
     built.write_text(built.read_text() + "# reused, not built again\n")
     again = watched.bw(*words, "--commit-file", str(tmp_path / "last"), "--no-ab-testing", code=0)

@@ -148,6 +148,16 @@ def is_of_the_machine(name: str, unit: str | None) -> bool:
     return _QUALITY_WORDS.isdisjoint(_words(name))
 
 
+def is_cpu_time(name: str, unit: str | None) -> bool:
+    """Whether it is CPU time, which waiting for a core costs none of: ours, or a program's own `cpu` or `cpu_time` in seconds.
+
+    A `latency_cpu` is a time on the CPU and no CPU time.
+    """
+    words = _words(name)
+    named = words == ["cpu"] or any(pair in (("cpu", "time"), ("cpu", "seconds")) for pair in itertools.pairwise(words))
+    return name in OF_CPU or (named and (unit or "").strip().lower() in _TIME_UNITS)
+
+
 ERROR = "error."  # of outputs against a reference or golden ones
 _ROUNDING = 1e-6  # relative to the outputs: less is the rounding of float32, whatever it was before
 _LEAST_BYTES = 1 << 20

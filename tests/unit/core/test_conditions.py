@@ -9,7 +9,7 @@ import pytest
 from builders import measurement
 
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.metric import Direction, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
 from benchwright.core.results.conditions import DISTURBING, conditions_of, undecided, unlike
 from benchwright.core.run import Launch
@@ -103,3 +103,20 @@ def test_launches_too_short_to_show_the_load_cannot_decide_if_the_machine_was_bu
 )
 def test_which_metrics_the_machine_has_a_part_in(metric: str, unit: str | None, expected: bool) -> None:
     assert is_of_the_machine(metric, unit) is expected
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "expected"),
+    [
+        ("process.cpu_time", "s", True),
+        ("cpu", "s", True),
+        ("cpuTime", "ms", True),
+        ("NET cpu_time", "us", True),
+        ("latency_cpu", "ms", False),
+        ("cpu_latency", "ms", False),
+        ("cpu", "%", False),
+        ("process.duration", "s", False),
+    ],
+)
+def test_a_programs_own_cpu_time_is_known_by_its_name_and_unit(metric: str, unit: str, expected: bool) -> None:
+    assert is_cpu_time(metric, unit) is expected

@@ -22,7 +22,7 @@ from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
 from benchwright.analysis.statistics.spending import levels_at
 from benchwright.core.decision import Decision
-from benchwright.core.metric import OF_CPU, OF_GPU, Direction, is_of_the_machine, margin_for
+from benchwright.core.metric import OF_GPU, Direction, is_cpu_time, is_of_the_machine, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, disturbed_by
@@ -216,7 +216,7 @@ def _disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
     """Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
     if metric in OF_GPU:
         return bool(kinds & _OF_DEVICES)
-    by_load = is_of_the_machine(metric, unit) and metric not in OF_CPU
+    by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)
     return bool(kinds if by_load else kinds & _OF_VERSIONS)
 
 

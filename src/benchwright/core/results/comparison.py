@@ -10,7 +10,6 @@ from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
 
-
 LEFT_OUT = "left_out"  # the kind of a doubt about an effect: some of its pairs do not count
 
 
