@@ -90,7 +90,7 @@ def test_our_frames_are_on_no_stack_while_a_model_runs(found):
         """
     )
     assert models.names["seen"]
-    assert not [file for file in models.names["seen"] if "benchprobe" in file]
+    assert not [file for file in models.names["seen"] if "benchprobe" in file or "benchmodels" in file]
 
 
 def test_looking_at_a_model_does_not_call_it(under_discovery):
