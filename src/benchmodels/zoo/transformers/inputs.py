@@ -1,4 +1,4 @@
-"""ModelArguments that are valid for a model: from the arguments of its `forward` and the sizes in its configuration."""
+"""Valid arguments for a model: from the arguments of its `forward` and the sizes in its configuration."""
 
 from __future__ import annotations
 

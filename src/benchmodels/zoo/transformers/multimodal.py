@@ -1,4 +1,4 @@
-"""ModelArguments of models that put images, sounds or videos in the place of words: as many words as there are features."""
+"""Arguments of models that put images, sounds or videos in the place of words: as many words as there are features."""
 
 from __future__ import annotations
 
