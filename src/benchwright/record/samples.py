@@ -251,7 +251,7 @@ class Samples(msgspec.Struct):
         if share is not None:
             waited = share < BUSY_SHARE and (others is None or others >= OTHERS_PERCENT)
             awake = cpu_share > SLEEPY_SHARE * share  # what it wanted, not what it got
-            return f"got {share * 100:2.0f} % of the CPU time it wanted" if waited and awake else None
+            return f"got {share * 100:.0f} % of the CPU time it wanted" if waited and awake else None
         idle = self._mean("idle_percent", measured)
         if others is None or idle is None or others < OTHERS_PERCENT or idle >= FULL_PERCENT:
             return None

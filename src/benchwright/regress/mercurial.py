@@ -37,7 +37,7 @@ class HgRepository:
         """The repository that holds `folder`; InvalidInput if there is none."""
         place = Path(folder)
         if not place.is_dir():
-            raise InvalidInput("there is no such folder", where=where or str(folder))
+            raise InvalidInput(f"there is no folder '{folder}'", where=where, remedy="check the name")
         try:
             return cls(Path(call(["hg", "root"], place, within_s=QUICK_S).rstrip("\n")))
         except CommandFailed as error:

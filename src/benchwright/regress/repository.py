@@ -121,7 +121,7 @@ class GitRepository:
         """The repository that holds `folder`; InvalidInput if there is none."""
         place = Path(folder)
         if not place.is_dir():
-            raise InvalidInput("there is no such folder", where=where or str(folder))
+            raise InvalidInput(f"there is no folder '{folder}'", where=where, remedy="check the name")
         try:
             root = call(["git", "rev-parse", "--show-toplevel"], place, within_s=QUICK_S).rstrip("\n")
         except CommandFailed as error:

@@ -11,10 +11,11 @@ import msgspec
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.results.comparison import Verdict
-from benchwright.regress.watch.notices import change_words, details_of, effect_name, is_news, notice_of_commit
+from benchwright.regress.watch.notices import change_words, details_of, is_news, notice_of_commit
 from benchwright.regress.watch.records import CommitOutcome, time_of
 from benchwright.report.tables.comparison import MARKS
 from benchwright.report.text.layout import wrapped
+from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.one_line import clip
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _lines(record: CommitRecord) -> Iterator[str]:
             continue
         verdict = f"{MARKS[effect.verdict]} {effect.verdict.value}"
         about = f", since {effect.since[:_SHORT]}" if effect.since else ""
-        yield f"{verdict}  {effect.benchmark}: {effect_name(effect)} {change_words(effect)}{about}"
+        yield f"{verdict}  {effect.benchmark}: {metric_name(effect.metric, effect.labels)} {change_words(effect)}{about}"
     yield from (f"fails: {reason}" for reason in record.broken)
     yield from details_of(record)
 

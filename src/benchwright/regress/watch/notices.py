@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchwright.regress.notify.notice import Finding, Notice, NoticeOutcome, NoticeVerdict
 from benchwright.regress.watch.records import FAILURES, CommitOutcome, CommitRecord, EffectRecord
+from benchwright.report.text.metrics import metric_name
 
 _SHORT = 10
 
@@ -31,11 +32,6 @@ def change_words(effect: EffectRecord) -> str:
     if effect.low is None or effect.high is None:
         return change
     return f"{change} [{100 * (effect.low - 1):+.1f}, {100 * (effect.high - 1):+.1f}]"
-
-
-def effect_name(effect: EffectRecord) -> str:
-    labels = "".join(f" {key}={value}" for key, value in sorted(effect.labels.items()))
-    return f"{effect.metric}{labels}"
 
 
 def details_of(record: CommitRecord) -> list[str]:
@@ -68,7 +64,7 @@ def _verdict(record: CommitRecord, effect: EffectRecord) -> NoticeVerdict:
         finding, reason = Finding.INCONCLUSIVE, "not confirmed by a second run"
     return NoticeVerdict(
         benchmark=effect.benchmark,
-        metric=effect_name(effect),
+        metric=metric_name(effect.metric, effect.labels),
         verdict=finding,
         text=change_words(effect),
         reason=reason,

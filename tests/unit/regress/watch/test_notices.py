@@ -61,7 +61,7 @@ def test_a_regression_is_told_with_its_figures_its_control_and_its_runs() -> Non
     assert notice.outcome is NoticeOutcome.REGRESSED
     assert notice.title == "app aaaaaaaaaa: regressed (Slower)"
     (verdict,) = notice.verdicts
-    assert (verdict.benchmark, verdict.metric, verdict.text) == ("bench", "time op=conv", "+5.2 % [+4.1, +6.3]")
+    assert (verdict.benchmark, verdict.metric, verdict.text) == ("bench", "time [op conv]", "+5.2 % [+4.1, +6.3]")
     assert notice.details[0] == "compared with cccccccccc, the first commit of its week"
     assert "verify run: r-verify" in notice.details[1]
 

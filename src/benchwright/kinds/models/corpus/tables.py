@@ -93,7 +93,7 @@ def funnel_table(corpus: Corpus) -> ReportTable:
     ]
     fields += [_stage(stage) for stage in STAGES]
     summaries = runtime_summaries(corpus)
-    note = "a model that is kept from one stage passes none of the later ones"
+    note = "a model that fails a stage passes none of the later ones"
     note += "" if all(s.variant.is_eager for s in summaries) else f"; faster: by more than {MARGIN * 100:g} %"
     return table_of(fields, summaries, title="How far they get", notes=(note,))
 
