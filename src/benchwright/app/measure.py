@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.app.after_run import written_body
 from benchwright.app.launches.builds import BuildsAhead
 from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
@@ -20,6 +18,7 @@ from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.job_files import empty_folder, remove_folder, still_to_launch, write_file
 from benchwright.app.launches.leftovers import clear_leftovers
 from benchwright.app.launches.readiness import busy_notes, not_ready, refuse_if_none_is_ready
+from benchwright.app.launches.run_writer import RunWriter
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
@@ -43,8 +42,6 @@ from benchwright.runs.read_run import notes_of
 from benchwright.runs.resume import check_workers, refuse_other_machine, to_resume
 from benchwright.runs.run_folder import DiskTrouble, RunFolder, RunState, new_uid
 from benchwright.runs.stored_plan import StoredJobs, StoredPlan
-
-_WRITE_EVERY_S = 2.0
 
 
 def measure(
@@ -167,8 +164,7 @@ class _Measurement:
         self._show_plan()
         self.ended: str | None = None
         self.state: RunState = "running"
-        self.written_at = -_WRITE_EVERY_S
-        self.trouble: str | None = None
+        self.writer = RunWriter(folder, observer)
         self.packages: dict[str, dict[str, str]] = {}
 
     def _with_lacking(self, stored: StoredPlan) -> StoredPlan:
@@ -210,7 +206,8 @@ class _Measurement:
         self.hooks.plan_is(self.plan)
         self._show_plan()
         self._write_beginning()
-        self._keep()
+        if self.writer.is_due:
+            self._keep()
         self.observer.on_grown(self.plan, *scripts_left(self.stored))
         return True
 
@@ -278,7 +275,7 @@ class _Measurement:
                 launches = [self._record(job, outcomes.get(job.id)) for job in launch]
                 self.launches[launch[0].benchmark] += launches
                 self.observer.on_recorded(number, len(groups), launches)
-            if time.monotonic() - self.written_at > _WRITE_EVERY_S:
+            if self.writer.is_due:
                 self._keep()
 
     def _forget_unneeded(self) -> None:
@@ -338,8 +335,9 @@ class _Measurement:
         add_examined(jobs, outcomes, self.benchmarks)
         if self.probe.was_changed():
             names = ", ".join(job.id for job in jobs)
-            text = f"benchprobe's own files were changed while {names} ran"
-            self._tell(f"{text}; they were restored before the next launch")
+            self._tell(
+                f"benchprobe's own files were changed while {names} ran; they were restored before the next launch"
+            )
         return {outcome.job: outcome for outcome in outcomes}
 
     def _run(self) -> Run:
@@ -358,16 +356,8 @@ class _Measurement:
         return assemble(parts, kind_of)
 
     def _keep(self) -> Run:
-        """Writes run.json, and returns what it tells; a full disk is said once and costs nothing else: the streams are the truth."""
-        self.written_at = time.monotonic()
-        run = self._run()
-        try:
-            self.folder.write_run(written_body(run), state=self.state)
-        except DiskTrouble as error:
-            if self.trouble is None:
-                self.observer.on_trouble(str(error))
-            self.trouble = str(error)
-        return run
+        """Writes run.json, and returns what it tells."""
+        return self.writer.write(self._run, self.state)
 
     def _finish(self) -> Run:
         try:

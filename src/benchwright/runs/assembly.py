@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from benchwright.analysis.checks.validation import Circumstances, check
 from benchwright.analysis.efficiency import peaks_of, with_peak_checked
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
 from benchwright.core.results.launches import only_whole, worst_overlap
@@ -42,11 +44,14 @@ class RunParts(msgspec.Struct, frozen=True, kw_only=True):
 def assemble(parts: RunParts, kinds: Kinds) -> Run:
     """The run made of these parts. Nothing else makes one, except reading it whole from a file or the store."""
     settings = parts.stored.settings
+    planned: dict[str, list[tuple[Job, ...]]] = defaultdict(list)
+    for launch in parts.plan.launches:
+        planned[launch[0].benchmark].append(launch)
     results = checked_against_peaks(
         [
             result_of(
                 benchmark,
-                parts.plan,
+                replace(parts.plan, launches=tuple(planned[benchmark.name])),
                 parts.launches.get(benchmark.name, ()),
                 validations=settings.validations,
                 machine=parts.machine,
