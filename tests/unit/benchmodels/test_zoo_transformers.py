@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmodels.zoo.base import NEEDS_PACKAGE, NO_FORWARD, NotInZoo, ZooRequest
-from benchmodels.zoo.transformers import catalogue, sizes
+from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NO_FORWARD, NotInZoo, ZooRequest
+from benchmodels.zoo.transformers import build, catalogue, sizes
 from benchmodels.zoo.transformers.zoo import TransformersZoo
 
 pytestmark = pytest.mark.timeout(600)  # a loaded machine imports slowly
@@ -143,6 +143,14 @@ def test_a_head_is_built_if_it_is_named(zoo: TransformersZoo) -> None:
     assert type(built(zoo, "bert/masked-lm").module).__name__ == "BertForMaskedLM"
     with pytest.raises(NotInZoo, match="has no head 'depth-estimation'; it has base, "):
         built(zoo, "bert/depth-estimation")
+
+
+def test_a_package_that_a_model_lacks_is_no_fault_of_the_library() -> None:
+    for error in (ImportError("could not import"), ModuleNotFoundError("No module named 'scipy.special'")):
+        error.__cause__ = ModuleNotFoundError("No module named 'scipy'") if type(error) is ImportError else None
+        reason = build._missing(error)
+        assert (reason.cause, reason.args[0]) == (NEEDS_PACKAGE, "it needs scipy")
+    assert build._missing(ModuleNotFoundError("No module named 'transformers.x'")).cause == FAULT
 
 
 def test_reasons_are_true(zoo: TransformersZoo) -> None:

@@ -145,8 +145,9 @@ def _classes(architecture: Architecture, head: str) -> Tuple[Any, Any]:
 def _missing(error: ImportError) -> NotInZoo:
     """A package that is not installed, or else a fault of the library, which reports each problem of an import as this one."""
     cause = error.__cause__
-    if isinstance(cause, ModuleNotFoundError) and cause.name and not cause.name.startswith("transformers"):
-        return NotInZoo(f"it needs {cause.name}", NEEDS_PACKAGE)
+    absent = re.search(r"No module named '(\w+)", str(cause or error))
+    if absent and not absent.group(1).startswith("transformers"):
+        return NotInZoo(f"it needs {absent.group(1)}", NEEDS_PACKAGE)
     needed = re.match(r"\s*(\w+) requires the (\w+) library", str(error))
     if needed:
         return NotInZoo(f"{needed.group(1)} needs {needed.group(2)}", NEEDS_PACKAGE)
