@@ -42,6 +42,10 @@ class Gatherer(Protocol):
         """What the time went into, for a launch that took too long; empty if that is not known. Times are in ns."""
         return ""
 
+    def last_part(self) -> str:
+        """The part of its work in which the program ended; empty: not known."""
+        return ""
+
     def notes(self) -> list[Note]:
         """What a reader of the results should know, from its own events."""
         return []

@@ -114,13 +114,19 @@ def _judge(
     """How the process ended; if well, whether its kind, its loops and its stream can be trusted."""
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is not Status.OK:
-        return _with_time_spent(verdict, fold)
+        return _with_time_spent(_with_last_part(verdict, fold), fold)
     if (wrong := judge_loops(fold, benchmark, counting) or fold.gatherer.judge(measurements)) is not None:
         return wrong
     problem = lost_ranks(fold.loops.values()) or authorship.problem(fold.unreadable)
     if problem is not None:
         return LaunchVerdict(Status.FAILED, Reason.INVALID, problem)
     return (judge_turns(counting) if takes_turns(job) else None) or verdict
+
+
+def _with_last_part(verdict: LaunchVerdict, fold: Fold) -> LaunchVerdict:
+    """A launch that crashed in a library's native code can say nothing itself; its stream says how far it had come."""
+    part = fold.gatherer.last_part() if verdict.reason is Reason.SIGNALLED else ""
+    return LaunchVerdict(verdict.status, verdict.reason, f"{verdict.detail} in: {part}") if part else verdict
 
 
 def _with_time_spent(verdict: LaunchVerdict, fold: Fold) -> LaunchVerdict:

@@ -201,3 +201,27 @@ def test_the_time_of_an_earlier_build_is_no_part_of_a_launch() -> None:
         "(making the model and trying a call of it 2 s, loading it and its first call 3 s, the measured calls 4 s, "
         "checking its outputs 51 s)"
     )
+
+
+@pytest.mark.parametrize(
+    ("so_far", "part"),
+    [
+        ([], "making the model and trying a call of it"),
+        ([{"event": "model", "t": 1}], "loading it and its first call"),
+        (
+            [{"event": "model", "t": 1}, {"event": "build_step", "t": 5, "step": "compile", "seconds": 1.0, "ok": True}],
+            "loading it and its first call",
+        ),
+        ([{"event": "model", "t": 1}, {"event": "build_begin", "t": 2, "step": "compile"}], "compile"),
+        (
+            [{"event": "model", "t": 1}, {"event": "measured", "t": 5, "metric": "time.first_run", "values": [1.0]}],
+            "the measured calls",
+        ),
+    ],
+)
+def test_a_crash_in_native_code_is_told_with_how_far_it_had_come(so_far: list[dict[str, Any]], part: str) -> None:
+    """As AOTInductor on CUDA, which ends in a segmentation fault when it loads a package."""
+    killed = END | {"exit_code": None, "signal": 11}
+    done = record_launch([START, *so_far, killed], JOB, BENCHMARK, kind_of)
+    assert (done.status, done.reason) == (Status.FAILED, Reason.SIGNALLED)
+    assert done.detail == f"ended by SIGSEGV in: {part}"

@@ -96,6 +96,9 @@ class ModelGatherer(Gatherer):
     def spent(self, began: int, ended: int) -> str:
         return self._spent.told(began, ended)
 
+    def last_part(self) -> str:
+        return self._spent.last()
+
     def facts(self) -> dict[str, object]:
         told: dict[str, object] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
         told |= {

@@ -1,4 +1,4 @@
-"""What the time of a launch went into that was ended for taking too long."""
+"""What the time of a launch went into that was ended for taking too long, and in which part one crashed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from benchwright.record.reading import Event
 
 BUILDING = "making the model and trying a call of it"
 SHORT_S = 0.05  # shorter parts are not told
+LOADING = "loading it and its first call"
+AFTER_A_STEP = "what came after it"
 # What follows once an event of this name came.
-_THEN = {"model": "loading it and its first call", "items": "checking its outputs", "check": "after the check"}
+_THEN = {"model": LOADING, "items": "checking its outputs", "check": "after the check"}
 _FIRST_CALL = "time.first_run"
 
 
@@ -28,7 +30,7 @@ class TimeSpent:
             if self._now == BUILDING:  # nobody told that the step began
                 self._next(str(event.get("step")), at - round(1e9 * float(event.get("seconds") or 0)))
             self._now = str(event.get("step"))
-            self._next("what came after it", at)
+            self._next(AFTER_A_STEP, at)
         elif name == "measured" and event.get("metric") == _FIRST_CALL:
             self._next("the measured calls", at)
         elif name in _THEN:
@@ -43,6 +45,10 @@ class TimeSpent:
                 found.append(f"{part} {seconds:.3g} s")
             since = max(since, until)
         return ", ".join(found)
+
+    def last(self) -> str:
+        """The part in which it ended. After the last step of a build, what was built is loaded."""
+        return LOADING if self._now == AFTER_A_STEP else self._now
 
     def _next(self, part: str, at: int) -> None:
         self._parts.append((self._now, at))
