@@ -209,7 +209,10 @@ def test_the_time_of_an_earlier_build_is_no_part_of_a_launch() -> None:
         ([], "making the model and trying a call of it"),
         ([{"event": "model", "t": 1}], "loading it and its first call"),
         (
-            [{"event": "model", "t": 1}, {"event": "build_step", "t": 5, "step": "compile", "seconds": 1.0, "ok": True}],
+            [
+                {"event": "model", "t": 1},
+                {"event": "build_step", "t": 5, "step": "compile", "seconds": 1.0, "ok": True},
+            ],
             "loading it and its first call",
         ),
         ([{"event": "model", "t": 1}, {"event": "build_begin", "t": 2, "step": "compile"}], "compile"),
