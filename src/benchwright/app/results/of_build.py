@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Iterator
 
 import msgspec
@@ -54,12 +55,19 @@ def _of_run(body: dict[str, object], name: str) -> Iterator[BuildResult]:
             {
                 "run": body["id"],
                 "started": body["started"],
-                "runtime": model["runtime"],
+                "runtime": _way(model),
                 "precision": model["precision"],
-                "status": result["status"],
+                "status": "built" if model.get("stops_after") and result["status"] == "ok" else result["status"],
                 "detail": result.get("detail"),
                 "latency_s": latency,
                 "vs_eager": model.get("vs_eager"),
             },
             BuildResult,
         )
+
+
+def _way(model: dict[str, object]) -> str:
+    """Its runtime, with what is not usual about its build."""
+    opset, sequence = model.get("onnx_opset"), model.get("sequence")
+    words = [f"opset {opset}" if opset else "", os.path.basename(str(sequence)) if sequence else ""]
+    return " ".join(filter(None, (str(model["runtime"]), *words)))
