@@ -112,7 +112,7 @@ class ModelMeasurement:
                 return
             self._measure_loops(calls, bool(outputs))
             outputs += calls.of_streams
-            self._tell_memory(peak)
+            self._tell_memory(peak, turn.is_alone)
             with self._reports.at("run"):
                 outputs.append(session.outputs(session.run(calls.prepared())))
                 if isinstance(session, TellsKernels):
@@ -207,7 +207,7 @@ class ModelMeasurement:
             details={key: value for key, value in details.items() if key not in ("threads", "wait_policy")},
         )
 
-    def _tell_memory(self, peak: PeakMemory) -> None:
+    def _tell_memory(self, peak: PeakMemory, alone: bool) -> None:
         host = peak.host_bytes()
         self._reports.measured("memory.host", [host], "B", labels={"bound": "upper"} if peak.is_upper_bound else {})
         peak.end_phase("measured")
@@ -216,7 +216,7 @@ class ModelMeasurement:
             self._reports.measured("memory.device", [device], "B")
         for phase, size in peak.device_phases.items():
             self._reports.measured("memory.device_peak", [size], "B", labels={"phase": phase})
-        for metric, value in peak.device_view().items():
+        for metric, value in peak.device_view(alone).items():
             self._reports.measured(metric, [value], "ratio" if metric.endswith("fragmentation") else "B")
 
     def _tell_items(self, subject: Subject) -> Optional[Batch]:

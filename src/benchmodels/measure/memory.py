@@ -46,16 +46,18 @@ class PeakMemory:
         cuda = _cuda()
         return None if cuda is None else max([int(cuda.max_memory_allocated()), *self.device_phases.values()])
 
-    def device_view(self) -> Dict[str, float]:
+    def device_view(self, alone: bool) -> Dict[str, float]:
         """Now: what torch has reserved for its allocations, how much of that lies unused between them, and what the driver says
-        is used on the device, by everybody and with the runtime's own."""
+        is used on the device, by everybody and with the runtime's own: only if no neighbour has memory there (`alone`)."""
         cuda = _cuda()
         if cuda is None:
             return {}
         free, total = cuda.mem_get_info()
         reserved = int(cuda.memory_reserved())
         unused = int(cuda.memory_stats().get("inactive_split_bytes.all.current", 0))
-        found = {"memory.device_reserved": float(reserved), "memory.device_driver": float(total - free)}
+        found = {"memory.device_reserved": float(reserved)}
+        if alone:
+            found["memory.device_driver"] = float(total - free)
         return {**found, "memory.device_fragmentation": unused / reserved} if reserved else found
 
 

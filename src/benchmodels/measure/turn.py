@@ -22,6 +22,11 @@ class Turn:
         self._folder = None if told is None else str(told["folder"])
         self._place = 0 if told is None else int(told["place"])
 
+    @property
+    def is_alone(self) -> bool:
+        """Nobody whose turn was before still has memory on the device."""
+        return self._folder is None
+
     def wait(self, reports: Reports) -> None:
         """Until those before it are done with the device, and those that had its half of the cores have ended."""
         if self._folder is None:
