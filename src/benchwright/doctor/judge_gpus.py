@@ -54,7 +54,7 @@ def _clock(reasons: tuple[str, ...] | None) -> Note | None:
     slowed = any("slowdown" in reason or "brake" in reason for reason in reasons)
     return Note(
         severity="error" if slowed else "warning",
-        text=f"clock limited by: {', '.join(reasons)}",
+        text=f"limited by {', '.join(reasons)}",
         remedy="see nvidia-smi -q -d PERFORMANCE; let it cool, raise the power cap, or reset clocks (-rgc, -rac)",
     )
 
