@@ -30,7 +30,7 @@ from benchwright.kinds.models.build_options import as_built
 if TYPE_CHECKING:
     from benchmodels.measure.here import HeldModel
 
-HERE = "measured inside of the process that called benchmark_model, beside whatever else it holds"
+HERE = "measured in the process that called benchmark_model, beside whatever else it holds"
 SET_TO_EVAL = "set to eval() to be measured: it is in training mode"
 
 

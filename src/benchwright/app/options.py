@@ -157,7 +157,7 @@ def _how() -> Iterable[Option]:
     yield _option(HOW, "--max-memory", metavar="SIZE",
         help="Limit for the memory of each launch, such as 8GiB: all its processes together are killed beyond it.")
     yield _option(HOW, "--lock-clocks", "optional", "[=MHZ]", default="auto",
-        help="Hold the clocks of this machine's NVIDIA GPUs at one frequency for the run, by default at 70 % of the highest, and give them back whatever happens. Usually takes root.")
+        help="Lock the clocks of this machine's NVIDIA GPUs for the run, by default at 70 % of the highest, and unlock them whatever happens. Usually needs root.")
     yield _option(HOW, "--cores", metavar="LIST", common=True,
         help="Pin to these cores, such as 0,2-3.")
     yield _option(HOW, "--on", metavar="NAME[:ARG]", common=True,

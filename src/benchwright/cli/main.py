@@ -18,7 +18,7 @@ from benchwright.version import __version__
 # name → module below benchwright.cli that holds `command`, and what `--help` says about it.
 COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
-    "ab": ("regressions.ab", "Compare two revisions of a target, measured by turns, with a verdict."),
+    "ab": ("regressions.ab", "Compare two revisions of a target, launched in turn, with a verdict."),
     "explain": ("regressions.explain", "Say why a treatment is slower: work or waiting, operators, memory."),
     "bisect": ("regressions.bisect", "Find the commit that changed a metric."),
     "find": ("models.find", "List the models in scripts, without measuring them."),
@@ -42,7 +42,7 @@ COMMANDS = {
     "baseline": ("results.baseline", "Name runs to compare with."),
     "diff-env": ("results.diff_env", "Show how the machine and packages of two runs differ."),
     "history": ("regressions.history", "Show where a benchmark became slower or faster, over its runs."),
-    "watch": ("regressions.watch", "Measure each new commit of a repository, and tell of regressions."),
+    "watch": ("regressions.watch", "Measure each new commit of a repository, and report regressions."),
     "ingest": ("store.ingest", "Add run folders to the store."),
     "import": ("store.import_results", "Import results of other tools."),
     "store": ("store.store", "Check, rebuild and migrate the store."),

@@ -258,7 +258,7 @@ class Bisecting:
         if bisection.unchanged >= self.order.posterior or self._is_unchanged():
             got = "different" if self.order.wanted == "either" else self.order.wanted
             return f"no commit made {metric_name(self.state.metric or '', {})} {got}"
-        return self._over() or "no further measurement can tell more"
+        return self._over() or "more launches would not help"
 
 
 def deciding(launches: Sequence[CommitLaunch]) -> list[CommitLaunch]:

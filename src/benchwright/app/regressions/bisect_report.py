@@ -125,7 +125,7 @@ def _effort(state: BisectState) -> str:
     disturbed = sum(launch.disturbed is not None for launch in state.launches)
     if not disturbed:
         return text
-    fate = "counted all the same, as most were" if 2 * disturbed > len(state.launches) else "not counted"
+    fate = "counted anyway, since most were" if 2 * disturbed > len(state.launches) else "not counted"
     return f"{text}; {disturbed} disturbed by other load, {fate}"
 
 

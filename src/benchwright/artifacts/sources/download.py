@@ -128,7 +128,7 @@ class Download:
         try:
             if opened.start != start or (start and version and opened.version not in (None, version)):
                 if opened.start:
-                    raise StartOver("it changed meanwhile")
+                    raise StartOver("it changed during the download")
                 start = 0
             self.version = opened.version
             self._check_size(opened.total, start)

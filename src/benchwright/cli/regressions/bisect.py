@@ -89,7 +89,7 @@ class _BisectCommand(TargetCommand):
     metavar="PERCENT",
     default="1%",
     show_default=True,
-    help="Smallest change that matters; less between GOOD and BAD is none.",
+    help="Smallest change that matters; a smaller one between GOOD and BAD does not count.",
 )
 @click.option("--budget", metavar="TIME", help="Stop after this long, builds included, such as 30m.")
 @click.option("--most-launches", type=click.IntRange(6), default=200, show_default=True, help="Stop after this many.")

@@ -62,7 +62,7 @@ def command(
     format_ = chosen_format("explain", format_, output, as_json=as_json, known=("screen", "markdown", "json"))
     if len(runs) > 2 or (between and len(runs) != 1):
         remedy = "name a run with both sides, or a control and a treatment"
-        raise InvalidInput("cannot explain so many runs at once", where="explain", remedy=remedy)
+        raise InvalidInput("too many runs", where="explain", remedy=remedy)
     with open_progress(quiet=format_ == "json") as progress:
         progress.begin("reading the runs")
         with open_results(base, store) as results:

@@ -71,7 +71,7 @@ def records_in(path: Path) -> list[RecordBody]:
     """The records of a file, one or several; InvalidInput says what is wrong with it."""
     file = load(path)
     if not is_record(file.body):
-        remedy = "give a record such as NET-latency.txt, or the folder it lies in"
+        remedy = "give a record such as NET-latency.txt, or its folder"
         raise InvalidInput("not a file of fai-pep: it has no type and values", where=file.path, remedy=remedy)
     # Once more, with the digits of its numbers as written: converting units must not round.
     exact = json.loads(path.read_bytes().decode("utf-8-sig"), parse_float=_exact)

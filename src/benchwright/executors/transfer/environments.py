@@ -51,7 +51,7 @@ def version_of(environment: str) -> str:
     for name in names:
         if match := re.fullmatch(r"python(\d+\.\d+)", name):
             return match[1]
-    raise CannotMeasure(f"{environment}: its Python version cannot be told; make the environment again")
+    raise CannotMeasure(f"{environment}: its Python version is unknown; recreate the environment")
 
 
 def folders_named_in(environment: str) -> list[str]:

@@ -67,7 +67,7 @@ class SpecGatherer(Gatherer):
             converter = converters.get(str(event["output"]))
             reader = None if converter is None else reader_of(converter.name, converter.args, None, None)
             if reader is None or "lines" not in event:
-                found.reject(0, str(event.get("wrong") or event["output"]), "is no file with results")
+                found.reject(0, str(event.get("wrong") or event["output"]), "is not a results file")
                 continue
             read = reader.read(
                 [PrintedLine(n, line, False) for n, line in enumerate(event["lines"], 1) if reader.wanted in line]

@@ -58,7 +58,7 @@ def ending_of(row: ModelRow) -> ModelEnding:
     if result.status in (Status.PENDING, Status.INTERRUPTED):
         return _kept(BUILT, "not measured yet", result)
     if result.status is Status.SKIPPED:
-        return _kept(BUILT, f"skipped: {result.detail or 'no reason told'}", result)
+        return _kept(BUILT, f"skipped: {result.detail or 'no reason given'}", result)
     if result.status is Status.FAILED:
         return _failed(row)
     if row.model.stops_after:

@@ -41,7 +41,7 @@ def battery_use(lines: Sequence[PrintedLine], voltage: float | None) -> BatteryU
     if not states:
         return None
     if len(states) < 2 or not all(state.fields for state in states):
-        return BatteryUse(trouble="the device does not tell the state of its battery")
+        return BatteryUse(trouble="the device does not report its battery state")
     first, last = states[0], states[-1]
     charging = [name for name, value in (*first.fields.items(), *last.fields.items()) if _is_charger(name, value)]
     if charging:

@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--name", required=True, help="type of the records, such as the model's name")
     parser.add_argument("--benchmark-output", required=True, help="the model's output, as text")
     parser.add_argument("--labels", required=True, help="the labels: index,label,path on each line")
-    parser.add_argument("--top", type=int, default=1, help="an image is correct if its class is among so many best")
+    parser.add_argument("--top", type=int, default=1, help="an image is correct if its class is among this many best")
     parser.add_argument("--metric-keyword", default="", help="identifier to print before each record")
     parser.add_argument("--result-file", help="also write the records to this file, for the aggregate")
     args = parser.parse_args()

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--dataset", required=True, help="name of the data set")
     parser.add_argument("--dataset_dir", required=True, help="folder of its images")
     parser.add_argument("--dataset_ann", required=True, help="its annotation file")
-    parser.add_argument("--limit-files", type=int, help="at most so many images")
+    parser.add_argument("--limit-files", type=int, help="at most this many images")
     parser.add_argument("--output-file", required=True, help="file to write a line of JSON for each image to")
     parser.add_argument("--output-image-file", help="file to write the paths to")
     args = parser.parse_args()
