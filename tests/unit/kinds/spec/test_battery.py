@@ -48,8 +48,8 @@ def test_charge_times_voltage_is_energy() -> None:
         ([state(1, 5), state(20, 5)], "did not move within 19 s"),
         ([state(1, 5), state(20, 6)], "did not move"),
         ([state(1, "unknown"), state(2, 4)], "counts no charge"),
-        ([state(1, 5)], "does not tell"),
-        ([[f"{MARK} 1 2"], [f"{MARK} 3 4"]], "does not tell"),
+        ([state(1, 5)], "does not report"),
+        ([[f"{MARK} 1 2"], [f"{MARK} 3 4"]], "does not report"),
     ],
 )
 def test_what_the_battery_cannot_tell_is_no_number(parts: list[list[str]], why: str) -> None:
