@@ -76,12 +76,16 @@ def resolve_suite(
 
 def check_file(path: str, kind: str | None = None) -> CheckedFile:
     """Reads the file at `path` as what it is: a suite, a system or scaling file, a task file, a specification, a script; or as a `kind`."""
-    from benchwright.app.resolve import shipped_file
+    from benchwright.app.resolve import file_in, shipped_file
 
     path = shipped_file(path)
     try:
         if _is_zoo(path):
             return _check_targets(path, "zoo")
+        if os.path.isdir(path):
+            path = file_in(path)
+        if os.path.isdir(path):
+            raise InvalidInput("there is no suite in this folder", where=path, remedy="name a file in it")
         if not os.path.isfile(path):
             raise InvalidInput("no such file", where=path, remedy="check the name")
         kind = kind or _kind_of(path)
@@ -111,6 +115,7 @@ def _is_zoo(target: str) -> bool:
 
 
 def _kind_of(path: str) -> str:
+    from benchwright.app.resolve import refuse_broken
     from benchwright.kinds.registry import kind_for
 
     source = kind_for(path)
@@ -121,6 +126,7 @@ def _kind_of(path: str) -> str:
 
         if (found := yaml_kind(path)) is not None:
             return found
+    refuse_broken(path)
     raise InvalidInput(
         "is neither a suite, a system file, a task file, a specification nor a Python script",
         where=path,

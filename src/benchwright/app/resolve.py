@@ -85,7 +85,7 @@ def _with_files(request: Request) -> tuple[Request, frozenset[str]]:
         return request, frozenset()
     from benchwright.kinds.models.scripts import with_scripts
 
-    files = tuple(_file_in(target) if os.path.isdir(target) else target for target in request.targets)
+    files = tuple(file_in(target) if os.path.isdir(target) else target for target in request.targets)
     request, of_folders = with_scripts(msgspec.structs.replace(request, targets=files))
     return msgspec.structs.replace(request, targets=tuple(map(shipped_file, request.targets))), of_folders
 
@@ -100,7 +100,7 @@ def shipped_file(target: str) -> str:
     return shipped_suite(target) or shipped_specification(target) or target
 
 
-def _file_in(folder: str) -> str:
+def file_in(folder: str) -> str:
     """The one file that `folder` stands for, such as its suite; else the folder, for its scripts."""
     refuse_system_folder(folder)
     return next((file for kind in all_kinds() if (file := kind.file_in(folder)) is not None), folder)
@@ -167,7 +167,7 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
     if kind is None or not kind.recognises(target):
         _check_exists(target)
     if kind is None:
-        _refuse_other_yaml(target)
+        refuse_broken(target)
         raise InvalidInput(
             "is not a suite, task file, specification, Python script or model file",
             where=target,
@@ -185,8 +185,12 @@ def _read_one_of_many(target: str, request: Request, cwd: str, metrics: tuple[Me
         return _read_target(target, msgspec.structs.replace(request, as_="command"), cwd, metrics)
 
 
-def _refuse_other_yaml(target: str) -> None:
-    """InvalidInput for a file that belongs to a suite but is none, or would be one and is wrong from its first line."""
+def refuse_broken(target: str) -> None:
+    """InvalidInput for JSON or YAML that cannot be read, or that belongs to a suite but is none."""
+    if target.lower().endswith(".json"):
+        from benchwright.kinds.spec.read.document import load
+
+        load(target)
     if not target.lower().endswith((".yaml", ".yml")):
         return
     from benchwright.kinds.suite.read.suite import read_suite, yaml_kind

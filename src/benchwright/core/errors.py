@@ -66,7 +66,7 @@ class InvalidInput(BenchwrightError):
 
     def __str__(self) -> str:
         head = self.on_one_line
-        if self.text is None:
+        if self.text is None or not self.text.strip():
             return head
         shown = self.text.rstrip("\n").expandtabs(1)
         lines = [head, "    " + shown]

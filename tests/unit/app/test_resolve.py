@@ -242,3 +242,9 @@ def test_a_verdict_is_kept_in_the_settings_with_room_to_replace_disturbed_pairs(
 def test_a_verdict_needs_benchmarks_that_alternate() -> None:
     with pytest.raises(InvalidInput, match="a verdict needs benchmarks that alternate"):
         resolve(Request(command=("true",), repeat=Decision()))
+
+
+def test_json_that_is_cut_off_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text('{"model":\n')
+    with pytest.raises(InvalidInput, match=r"spec.json:2:1: this is not JSON"):
+        resolve(Request(targets=(str(tmp_path / "spec.json"),)))

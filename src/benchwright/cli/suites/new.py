@@ -43,10 +43,12 @@ def command(name: str | None, name_too: str | None, template: str, parent: str, 
         raise InvalidInput("give one name", where="NAME", remedy="write benchwright new mybench")
     if template == SCRIPT:
         script = _shown(make_script(chosen, Path(parent).expanduser(), force=force))
-        click.echo(f"made {script}\nnext:\n  benchwright run {shlex.quote(script)} --runtime torch-eager,onnxruntime")
+        click.echo(
+            f"created {script}\nnext:\n  benchwright run {shlex.quote(script)} --runtime torch-eager,onnxruntime"
+        )
         return
     folder = make_benchmark(chosen, template, Path(parent).expanduser(), force=force)
-    click.echo(f"made {_shown(folder)}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    click.echo(f"created {_shown(folder)}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
     click.echo(f"next:\n  benchwright run {shlex.quote(_shown(folder))}")
 
 

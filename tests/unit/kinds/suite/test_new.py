@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchwright.app.checking import check_file
 from benchwright.cli.suites.new import command
 from benchwright.core.benchmark import Script
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
@@ -195,10 +196,11 @@ def new(*words: str) -> str:
 def test_the_command_says_what_to_do_next(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert new("mine").splitlines() == [
-        "made mine: README.md, benchfile.py, dev.yaml, main.py, requirements.in",
+        "created mine: README.md, benchfile.py, dev.yaml, main.py, requirements.in",
         "next:",
         "  benchwright run mine",
     ]
+    assert check_file("mine").errors == ()
     assert "  benchwright run 'in here/mine'" in new("mine", "--dir", "in here").splitlines()
     elsewhere = tmp_path / "away"
     elsewhere.mkdir()
