@@ -105,6 +105,21 @@ def test_a_model_that_returns_nan_itself_is_said_to() -> None:
     assert "NaN in the model itself, so nothing is claimed" in said.detail
 
 
+def test_a_model_that_is_nan_in_float64_alone_is_held_against_float32() -> None:
+    """Such as where a mask of a very low number is added twice."""
+
+    class Masked(nn.Module):
+        def forward(self, x: Any) -> Any:
+            mask = torch.full_like(x, -1e308 if x.dtype == torch.float64 else -1e38)
+            return torch.softmax(x + mask + mask, -1)
+
+    x = torch.ones(1, 4)
+    found = reference_of(Masked().eval(), (x,), {})
+    assert (found.label, found.note) == ("float32 eager", "in float64 it returns NaN")
+    wrong = judged([{"output": np.zeros((1, 4), np.float32)}], found, "fp32")
+    assert not wrong.ok
+
+
 def test_inputs_that_a_model_changes_are_copies() -> None:
     x = torch.ones(2, 4)
     assert reference_of(Times("mutates"), (x,), {}).varies is None
