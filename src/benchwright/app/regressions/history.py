@@ -263,12 +263,15 @@ def history_notice(series: Sequence[BenchmarkHistory], topic: str) -> Notice:
                 benchmark=each.benchmark,
                 metric=each.metric,
                 verdict=Finding.SAME if change is None else Finding(change.verdict.value),
-                text=summary_words(each) if change is None else change_words(each, change),
+                text=summary_words(each) if change is None else _without_verdict(change_words(each, change), change),
                 ratio=None if change is None else change.ratio,
             )
         )
     changed = sum(bool(each.changes) for each in series)
-    title = f"{topic}: {changed} of {len(series)} series changed" if len(series) > 1 else heading(series[0])
+    title = f"{topic}: {changed} of {len(series)} series changed"
+    if len(series) == 1:
+        last = series[0].changes[-1] if series[0].changes else None
+        title = f"{heading(series[0])}: {summary_words(series[0]) if last is None else change_words(series[0], last)}"
     return Notice(
         title=title,
         outcome=outcome_of(verdicts),
@@ -276,3 +279,8 @@ def history_notice(series: Sequence[BenchmarkHistory], topic: str) -> Notice:
         markdown=history_markdown(series),
         topic=f"history {topic}",
     )
+
+
+def _without_verdict(words: str, change: HistoryChange) -> str:
+    """A notice says the verdict itself."""
+    return words.removeprefix(f"{change.verdict.value} ")

@@ -162,14 +162,14 @@ _FIELDS: list[Field[ChangeLine]] = [
     Field(Column("", "host"), lambda line: word(line.series.host)),
     Field(Column("", "started"), lambda line: word(line.series.points[line.change.place].started)),
     Field(Column("change", "ratio", right=True), lambda line: Cell(_percent(line.change), line.change.ratio)),
-    Field(Column("before", "before", right=True, spare=2), lambda line: _number(line.change.before, line)),
+    Field(Column("before", "before", right=True, spare=3), lambda line: _number(line.change.before, line)),
     Field(Column("after", "after", right=True, spare=2), lambda line: _number(line.change.after, line)),
     Field(
         Column("verdict", "verdict"),
         lambda line: Cell(_verdict_words(line.change), line.change.verdict.value, mark=line.change.verdict.value),
     ),
     Field(
-        Column("confidence", "confidence", right=True, spare=3),
+        Column("confidence", "confidence", right=True, spare=2),
         lambda line: Cell(_confidence(line.change), line.change.confidence),
     ),
     Field(Column("commits", "commits", quoted=True, spare=1), lambda line: word(_where(line.series, line.change))),
