@@ -18,7 +18,7 @@ _OLDEST = timedelta(days=30)  # drivers, libraries and settings change: what was
 
 def peaks_for(runs: Sequence[Run], results: Results) -> dict[str, dict[Work, Peak]]:
     """For each run, by its id, the highest trusted peaks of the newest runs with a benchmark tagged `peak` on the same
-    machine, measured at most 30 days apart.
+    machine and with the same driver, measured at most 30 days apart.
 
     Empty, and the store is not opened, for a run that needs none. A store that cannot be used is no reason to show less
     than is known without it.
@@ -35,13 +35,18 @@ def peaks_for(runs: Sequence[Run], results: Results) -> dict[str, dict[Work, Pea
         except BenchwrightError:
             return found
         for other in known[fingerprint]:
-            if other.unique_id == run.unique_id or not _are_near(run.started, other.started):
+            near = _are_near(run.started, other.started) and _drivers(run) == _drivers(other)
+            if other.unique_id == run.unique_id or not near:
                 continue
             for work, peak in peaks_of(other.results, other.id).items():
                 best = found.setdefault(run.id, {})
                 if peak.doubt is None and (work not in best or peak.value > best[work].value):
                     best[work] = peak
     return found
+
+
+def _drivers(run: Run) -> list[str | None]:
+    return [gpu.driver for gpu in run.machine.accelerators]
 
 
 def _are_near(one: str, other: str) -> bool:

@@ -13,6 +13,7 @@ from suite_runs import launch, result, run
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.peaks import needs_peaks, peaks_for, peaks_of_base
+from benchwright.core.machine import Accelerator
 from benchwright.core.results.efficiency import CPU, FLOPS, Work
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
@@ -42,6 +43,17 @@ def test_the_best_of_the_newest_runs_of_the_same_machine_counts(results: Results
     with results:
         found = peaks_for([TELLING], results)
     assert (found["b.1"][FP32].value, found["b.1"][FP32].run) == (120.0, "p.2")
+
+
+def test_a_peak_of_another_driver_proves_nothing(results: Results) -> None:
+    def driven_by(driver: str) -> dict[str, object]:
+        return {"machine": replace(MACHINE, accelerators=(Accelerator(index=0, name="H200", driver=driver),))}
+
+    telling = replace(TELLING, **driven_by("580.2"))
+    keep(results, measured("p.1", 100.0, **driven_by("580.2")), measured("p.2", 120.0, **driven_by("590.1")), telling)
+    with results:
+        found = peaks_for([telling], results)
+    assert (found["b.1"][FP32].value, found["b.1"][FP32].run) == (100.0, "p.1")
 
 
 def test_a_peak_that_had_to_share_the_cores_then_is_none_now(results: Results) -> None:
