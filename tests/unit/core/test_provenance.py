@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.core.results.provenance import ABSENT, History, Provenance, Repository, Resumption, differences
+from benchwright.core.results.provenance import (
+    ABSENT,
+    CodeRevision,
+    History,
+    Provenance,
+    Repository,
+    Resumption,
+    differences,
+    revision_words,
+)
 
 NAMES = st.text("abc/.", min_size=1, max_size=4)
 DIGESTS = st.sampled_from([ABSENT, "1", "2"])
@@ -87,3 +96,12 @@ def test_a_job_belongs_to_the_version_it_was_measured_in() -> None:
     ]
     history = History(began=Provenance(), resumed=tuple(resumed))
     assert [history.version_of(job) for job in ("R0", "R1", "R2", "R3")] == [0, 1, 1, 2]
+
+
+def test_a_run_is_called_by_the_commit_of_its_code_and_never_by_that_of_benchwright() -> None:
+    own = CodeRevision(root="/code", commit="1a2b3c4d5e6f", branch="main", modified=True)
+    library = CodeRevision(root="/library", commit="9" * 40, packages=("library",))
+    ours = CodeRevision(root="/benchwright", commit="8" * 40, packages=("benchwright",))
+    assert revision_words((own, library, ours)) == "main 1a2b3c4d5e+"
+    assert revision_words((ours, library)) == "library 9999999999"
+    assert revision_words((ours,)) == ""

@@ -9,6 +9,7 @@ import msgspec
 ABSENT = "absent"  # the digest of a missing file
 _MOST_NAMED = 5
 _MOST_SHOWN = 2  # revisions in one line
+_OURS = ("benchwright", "benchprobe", "benchmodels")
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,9 +100,14 @@ def revisions_of(history: History | None) -> tuple[CodeRevision, ...]:
 
 
 def revision_words(revisions: Sequence[CodeRevision]) -> str:
-    """`main 1a2b3c4d5e+` of the code that was measured; editable packages count where there is nothing else."""
-    measured = [each for each in revisions if not each.packages] or revisions[:1]
-    return ", ".join(dict.fromkeys(each.words for each in measured[:_MOST_SHOWN]))
+    """`main 1a2b3c4d5e+` of the code that was measured; where there is none, of an editable package: `library main 1a2b3c4d5e+`.
+
+    benchwright itself is what measures.
+    """
+    if measured := [each for each in revisions if not each.packages]:
+        return ", ".join(dict.fromkeys(each.words for each in measured[:_MOST_SHOWN]))
+    named = [(package, each) for each in revisions for package in each.packages[:1] if package not in _OURS]
+    return next((f"{package} {each.words}" for package, each in named), "")
 
 
 def differences(old: Provenance, new: Provenance) -> list[str]:
