@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from benchwright.core.errors import CannotMeasure, InvalidInput
+from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
 
 QUICK_S, SLOW_S = 60.0, 3600.0  # what reads the history; what may transfer or check out much
 _FIELDS = "%H%x00%ct%x00%P%x00%s"
@@ -148,8 +148,15 @@ class GitRepository:
             raise InvalidInput(
                 f"there is no commit '{text}' in {self.root}{because}",
                 where=where,
-                remedy=f"{shallow}name a commit, branch or tag that git log shows",
+                remedy=self._near(text) or f"{shallow}name a commit, branch or tag that git log shows",
             ) from None
+
+    def _near(self, text: str) -> str | None:
+        """The branch or tag that may be meant."""
+        try:
+            return did_you_mean(text, self._git("for-each-ref", "--format=%(refname:short)").split())
+        except CommandFailed:
+            return None
 
     def commits(self, after: Commit, until: Commit) -> list[Commit]:
         return self._log("--first-parent", "--reverse", f"{after.hash}..{until.hash}", "--")

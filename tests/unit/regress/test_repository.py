@@ -40,6 +40,12 @@ def test_what_names_no_commit_is_refused(repository: GitRepository, text: str) -
         repository.commit(text, where="--control")
 
 
+def test_a_mistyped_branch_is_offered(repository: GitRepository, small: SmallRepository) -> None:
+    small.git("branch", "treatment")
+    with pytest.raises(InvalidInput, match="did you mean 'treatment'"):
+        repository.commit("treatmnt", where="--control")
+
+
 def test_a_folder_that_is_no_repository_is_refused_in_git_s_own_words(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="not a git repository"):
         GitRepository.open(tmp_path)
