@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import conditions_of, unlike
+from benchwright.core.results.conditions import conditions_of, undecided, unlike
 from benchwright.core.run import Launch, Result
 from benchwright.report.text.numbers import format_value
 
@@ -40,14 +40,14 @@ def split_of(control: Result, treatment: Result, time_s: tuple[float, float] | N
     """None where the CPU time is not known. `time_s`: of one call of a loop; None: of the whole launch.
 
     A loop that runs for a given time takes as long however slow it is; its CPU use while it was measured tells how much of a
-    call was work.
+    call was work, unless other load had a part in it.
     """
     sides = (control.counted, treatment.counted)
     if time_s is None:
         wall, cpu = (_both(sides, _value(metric)) for metric in ("process.duration", "process.cpu_time"))
         return TimeSplit(time_s=wall, cpu_s=cpu) if wall and cpu and wall[0] > 0 else None
     use = _both(sides, _mean("cpu.use"))
-    if use is None or time_s[0] <= 0:
+    if use is None or time_s[0] <= 0 or any(undecided(side) for side in sides):
         return None
     return TimeSplit(time_s=time_s, cpu_s=(time_s[0] * use[0] / 100, time_s[1] * use[1] / 100))
 

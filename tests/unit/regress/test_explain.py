@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from benchwright.analysis.comparison.compare import compare_interleaved
 from benchwright.app.results.compare import compare_commands
+from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result
 from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.regress.explain import Explanation, Profiled, explain, profile_in
@@ -165,6 +166,8 @@ def test_of_a_loop_that_runs_for_a_given_time_the_use_of_the_cpu_tells_work_from
 
     work = split_of(side("a", looped(100.0)), side("b", looped(100.0)), (0.01, 0.02))
     waits = split_of(side("a", looped(100.0)), side("b", looped(50.0)), (0.01, 0.02))
+    busy = replace(looped(50.0), notes=(Note(text="ran while the machine was busy", kind="busy"),))
+    assert split_of(side("a", looped(100.0)), side("b", busy), (0.01, 0.02)) is None  # others used the CPU meanwhile
     assert work is not None
     assert waits is not None
     assert work.work_share == pytest.approx(1.0)
