@@ -133,10 +133,11 @@ def tell_ratios(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
 
 
 def tell_costs(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
-    """The median of warm launches."""
+    """The median of warm launches, without the longest of each round: the one that started the warm process."""
     medians = {}
     for cold, made in rounds.items():
-        further = [f["beyond"] for one in made for f in list(one.values())[1:] if f["warm"] == float(not cold)]
+        of_rounds = [[f["beyond"] for f in one.values() if f["warm"] == float(not cold)] for one in made]
+        further = [seconds for one in of_rounds for seconds in sorted(one, reverse=True)[1:]]
         if not further:
             sys.exit("no launch was started warm; see the remarks in its stream")
         medians[cold] = statistics.median(further)
