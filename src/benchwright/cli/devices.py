@@ -63,7 +63,7 @@ def _text(lab: Lab) -> str:
         Field(Column("state"), lambda device: word(device.state)),
         Field(Column("name"), lambda device: word(one_line(_name(device)))),
         Field(Column("hash", spare=LUXURY), lambda device: word(one_line(device.hash))),
-        Field(Column("model", spare=1), lambda device: Cell(one_line(device.model or ""))),
+        Field(Column("model", spare=6), lambda device: Cell(one_line(device.model or ""))),
         Field(Column("system", spare=5), lambda device: Cell(one_line(device.system or ""))),
         Field(Column("ABI", spare=4), lambda device: Cell(device.abi or "")),
         Field(Column("battery", right=True, spare=2), lambda device: Cell(_battery(device))),
