@@ -58,6 +58,7 @@ def measured_once(scripts: Path, base: Path, options: argparse.Namespace, *, col
         events = [json.loads(line) for line in lines]
         figures = {m.metric: statistics.median(m.samples) for m in launch.measurements}
         found[result.benchmark.name] = {
+            "began": float(events[0]["t"]),
             "latency": figures["latency"],
             "memory": figures["memory.host"],
             "beyond": beyond_s(events),
@@ -133,11 +134,11 @@ def tell_ratios(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
 
 
 def tell_costs(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
-    """The median of warm launches, without the longest of each round: the one that started the warm process."""
+    """The median of warm launches but the first of each round."""
     medians = {}
     for cold, made in rounds.items():
-        of_rounds = [[f["beyond"] for f in one.values() if f["warm"] == float(not cold)] for one in made]
-        further = [seconds for one in of_rounds for seconds in sorted(one, reverse=True)[1:]]
+        in_turn = [sorted(one.values(), key=lambda figures: figures["began"]) for one in made]
+        further = [f["beyond"] for one in in_turn for f in one[1:] if f["warm"] == float(not cold)]
         if not further:
             sys.exit("no launch was started warm; see the remarks in its stream")
         medians[cold] = statistics.median(further)
