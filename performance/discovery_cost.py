@@ -53,8 +53,7 @@ STEPS = """
 import json, sys, time
 import torch
 from torch import nn
-from benchmodels.discover.model_entries import Watcher
-from benchmodels.discover.frameworks import HookOptions
+from benchmodels.discover.model_entries import HookOptions, Watcher
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.pytorch.hook import TorchHook
 torch.set_num_threads(1)
