@@ -153,7 +153,9 @@ def _caches(caches: tuple[str, ...], words: tuple[str, ...], base: str | None) -
     for text in words:
         if not is_cache(text):
             raise InvalidInput(
-                "is not a cache folder", where=text, remedy="a corpus has all runs of its caches: leave it out"
+                "is not a cache folder",
+                where=text,
+                remedy="a corpus has all runs of its caches: leave it out, or report this run alone with --base instead of --cache-dir",
             )
     return [*caches, *words] or [str(BaseFolder.choose(base, os.environ).path)]
 
