@@ -6,10 +6,17 @@ import json
 import signal
 import subprocess
 import time
+from typing import Any
 
 from command_line import CommandLine, metric
 
 SPEED = ("--metric", "speed[,higher]=kv:speed")
+
+
+def too_busy(effect: dict[str, Any]) -> bool:
+    """Whether too few pairs count because other tests ran beside this one."""
+    left_out = any("pairs do not count" in doubt for doubt in effect["doubts"])
+    return left_out and "a quieter machine" in (effect["advice"] or "")
 
 
 def test_commands_measured_together_end_with_the_verdict_of_compare(bw: CommandLine) -> None:
@@ -27,9 +34,11 @@ def test_the_verdict_in_json_is_the_one_of_compare(bw: CommandLine) -> None:
     assert [r["benchmark"] for r in body["results"]] == ["sleep 0.01", "sleep 0.03"]
     between = ("compare", "last", "--between", "sleep 0.01", "sleep 0.03", "--json")
     assert comparison == json.loads(bw(*between).stdout)
-    assert comparison["effects"][0]["metric"] == "process.duration"
+    (effect,) = comparison["effects"]
+    assert effect["metric"] == "process.duration"
+    assert effect["verdict"] == ("inconclusive" if too_busy(effect) else "regressed")
     page = bw("report", "last", "--format", "markdown").stdout
-    assert "`sleep 0.03` compared with `sleep 0.01`: 1 regressed of 1" in page
+    assert f"`sleep 0.03` compared with `sleep 0.01`: 1 {effect['verdict']} of 1" in page
     assert f"{(comparison['effects'][0]['ratio'] - 1) * 100:+.1f} %" in page
 
 
@@ -152,7 +161,8 @@ def test_settings_of_a_script_alternate_and_end_with_a_verdict(bw: CommandLine) 
     )
     assert [r["benchmark"] for r in body["results"]] == [f"loop.py[env:PAUSE={value}]" for value in ("0.001", "0.03")]
     (comparison,) = body["comparisons"]
-    assert {e["metric"]: e["verdict"] for e in comparison["effects"]}["rate"] == "regressed"
+    (rate,) = [e for e in comparison["effects"] if e["metric"] == "rate"]
+    assert rate["verdict"] == ("inconclusive" if too_busy(rate) else "regressed")
 
 
 def test_a_variable_of_a_command_is_swept_too(bw: CommandLine) -> None:

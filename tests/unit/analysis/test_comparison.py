@@ -424,16 +424,31 @@ def test_disturbed_launches_have_no_part_in_counting_false_alarms() -> None:
     assert max(e.q_value or 0 for e in effects) == max(e.p_value or 0 for e in effects[1:])
 
 
-def test_pairs_of_disturbed_launches_still_decide_and_say_so() -> None:
+def pairs_of_which(share: float) -> tuple[Result, Result]:
+    """A control and a treatment that takes 10 % longer, both disturbed in that share of their pairs."""
     old, new = (
-        noted(result(benchmark(n, n), noise(s, 20, f), blocks=range(20)), "busy")
+        noted(result(benchmark(n, n), noise(s, 20, f), blocks=range(20)), "busy", share=share)
         for n, s, f in (("old", 1, 1.0), ("new", 2, 1.1))
     )
-    compared = compare_interleaved(run(old, new), "old", "new")
-    assert compared.effects[0].verdict is Verdict.REGRESSED
+    return old, new
+
+
+def test_pairs_of_disturbed_launches_do_not_decide_and_say_so() -> None:
+    compared = compare_interleaved(run(*pairs_of_which(1.0)), "old", "new")
+    (effect,) = compared.effects
+    assert (effect.verdict, effect.interval, effect.pairs) == (Verdict.INCONCLUSIVE, None, ())
+    assert str(effect.doubts[0]) == f"20 of 20 pairs do not count: their launches {DISTURBING['busy']}"
+    assert effect.advice == "none is left, and a verdict takes 6; use a larger --repeat or a quieter machine"
     assert tuple(map(str, compared.doubts)) == tuple(
         f"{name}: something busy (20 of 20 launches)" for name in ("old", "new")
     )
+
+
+def test_other_pairs_decide_without_the_disturbed_ones() -> None:
+    (effect,) = compare_interleaved(run(*pairs_of_which(0.25)), "old", "new").effects
+    assert effect.verdict is Verdict.REGRESSED
+    assert len(effect.pairs) == 15
+    assert str(effect.doubts[0]).startswith("5 of 20 pairs do not count")
 
 
 def test_a_few_disturbed_launches_do_not_keep_the_others_from_deciding() -> None:

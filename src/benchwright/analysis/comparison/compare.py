@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from benchwright.analysis.comparison.differences import differences
+from benchwright.analysis.comparison.disturbed import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import (
     Metrics,
     NotCompared,
@@ -24,8 +25,16 @@ from benchwright.analysis.comparison.not_compared import (
     unlike_sides,
 )
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN, allowance, steadiness
-from benchwright.analysis.comparison.sides import Side, Values, alike, key_words, sides_of, values_of
-from benchwright.analysis.comparison.verdicts import ALTERNATE, FEWEST_LAUNCHES, Evidence, advice_for, judged, too_few
+from benchwright.analysis.comparison.sides import Side, Values, alike, key_words, noted, sides_of, values_of
+from benchwright.analysis.comparison.verdicts import (
+    ALTERNATE,
+    FEWEST_LAUNCHES,
+    Evidence,
+    advice_for,
+    judged,
+    too_few,
+    too_few_left,
+)
 from benchwright.analysis.remarks import relative_spread, remarks_within
 from benchwright.analysis.statistics.dependence import trend_chance
 from benchwright.analysis.statistics.drift import ALARM
@@ -42,10 +51,9 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.conditions import DISTURBING, undecided, unlike
-from benchwright.core.results.launches import noted_of
+from benchwright.core.results.conditions import undecided, unlike
 from benchwright.core.results.provenance import revision_words
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Result, Run
 
 # Below 2 %, the layout of memory and code matters as much as the change, and 20 launches with a spread of 2 % are just
 # enough to call two runs the same.
@@ -131,12 +139,22 @@ def compare_interleaved(
 ) -> Comparison:
     """Two benchmarks of one run whose launches alternated, compared block by block; KeyError if one is not in the run.
 
-    In the result their names stand for control and treatment. Blocks in which either failed are left out and listed.
-    `metrics` and `needed` as for `compare`.
+    In the result their names stand for control and treatment. Blocks in which either failed or was disturbed are left out and
+    listed. `metrics` and `needed` as for `compare`.
     """
-    before, after = run.result(control), run.result(treatment)
-    estimating = _of_pairs(confidence)
-    rows, missing = rows_of(before, after, (run.workers,) * 2, metrics, needed, estimating, paired=True)
+    both = before, after = run.result(control), run.result(treatment)
+    disturbed = disturbed_pairs(both, run.notes)
+    rows, missing = rows_of(
+        *both,
+        (run.workers,) * 2,
+        metrics,
+        needed,
+        _of_pairs(confidence),
+        paired=True,
+        left_out=lambda m: disturbed.blocks(m.metric, m.unit),
+    )
+    made = len({x.block for x in before.counted} & {x.block for x in after.counted})
+    rows = [_with_left_out(row, disturbed, made) for row in rows]
     missing = [*failures(before, after), *missing]
     return Comparison(
         control=control,
@@ -150,29 +168,26 @@ def compare_interleaved(
     )
 
 
+def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, made: int) -> ComparedRow:
+    """Says which pairs do not count, and whether too few do."""
+    effect = row.effect
+    note = disturbed.note(effect.metric, effect.unit, made)
+    if note is None:
+        return row
+    effect = msgspec.structs.replace(effect, doubts=(*effect.doubts, note))
+    left = made - len(disturbed.blocks(effect.metric, effect.unit))
+    if row.estimate is None and effect.verdict is Verdict.INCONCLUSIVE and left < FEWEST_LAUNCHES:
+        effect = msgspec.structs.replace(
+            effect, advice=f"{too_few_left(left)}; use a larger --repeat or a quieter machine"
+        )
+    return row._replace(effect=effect)
+
+
 def interleaved(run: Run, control: str, treatment: str) -> bool:
     """Whether the two benchmarks share blocks, so that they can be compared as pairs."""
     both = [run.result(name) for name in (control, treatment)]
     blocks = [{x.block for x in result.counted if x.block is not None} for result in both]
     return both[0].benchmark.pair == both[1].benchmark.pair and bool(blocks[0] & blocks[1])
-
-
-def noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
-    """The notes of both sides' launches. For separate runs the effects themselves carry the disturbances."""
-    found = []
-    for result, side in ((before, "control"), (after, "treatment")):
-        name = (
-            result.benchmark.name
-            if before.benchmark.name != after.benchmark.name
-            else f"{result.benchmark.name}, {side}"
-        )
-        launches = result.launches if paired else [_without_disturbances(launch) for launch in result.launches]
-        found += [note.about(name) for note in noted_of(launches)]
-    return found
-
-
-def _without_disturbances(launch: Launch) -> Launch:
-    return msgspec.structs.replace(launch, notes=tuple(n for n in launch.notes if n.kind not in DISTURBING))
 
 
 def rows_of(
@@ -304,6 +319,8 @@ def _of_separate_runs(
 
 def _of_pairs(confidence: float) -> Estimating:
     def estimating(effect: Effect, values: Values) -> ComparedRow:
+        if len(values.blocks) < FEWEST_LAUNCHES:
+            return ComparedRow(effect)
         estimate = paired_ratio(values.control, values.treatment, confidence)
         ratios = [b / a for a, b in zip(values.control, values.treatment, strict=True)]
         drifted = Note(text="the ratio drifted over the blocks", kind="drift")

@@ -7,32 +7,30 @@ which it did (Benjamini and Yekutieli, 2005): a difference is called exactly if 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchwright.analysis.comparison.compare import ComparedRow, noted, rows_of
+from benchwright.analysis.comparison.compare import ComparedRow, rows_of
+from benchwright.analysis.comparison.disturbed import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures
-from benchwright.analysis.comparison.sides import Values
-from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
+from benchwright.analysis.comparison.sides import Values, noted
+from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES, too_few_left
 from benchwright.analysis.statistics.dependence import trend_chance
 from benchwright.analysis.statistics.drift import ALARM
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
 from benchwright.analysis.statistics.spending import levels_at
 from benchwright.core.decision import Decision
-from benchwright.core.metric import OF_GPU, Direction, is_cpu_time, is_of_the_machine, margin_for
+from benchwright.core.metric import Direction, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import LEFT_OUT, Comparison, Effect, Verdict
-from benchwright.core.results.conditions import DISTURBING, disturbed_by
 from benchwright.core.results.summary import Interval
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
 
 Sides = tuple[str, str]  # names of the control and the treatment
-_OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
-_OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
 _ENOUGH_TO_DESPAIR, _FEWEST_COUNTING = 12, 0.25  # pairs made, and the share that counts
 
 
@@ -158,7 +156,7 @@ def _looked_rows(
     metrics: Metrics,
     needed: Collection[str],
 ) -> tuple[list[ComparedRow], list[NotCompared]]:
-    disturbed = _disturbed_blocks(both, run.notes)
+    disturbed = disturbed_pairs(both, run.notes)
     positions = tuple({x.block: x.position for x in result.counted} for result in both)
 
     def estimating(effect: Effect, values: Values) -> ComparedRow:
@@ -186,7 +184,7 @@ def _looked_rows(
         needed,
         of_counting_pairs,
         paired=True,
-        left_out=lambda m: [block for block, kinds in disturbed.items() if _disturbs(kinds, m.metric, m.unit)],
+        left_out=lambda m: disturbed.blocks(m.metric, m.unit),
     )
     return [_with_left_out(row, disturbed, course) for row in rows], [*failures(*both), *missing]
 
@@ -201,49 +199,26 @@ def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[flo
     return shares
 
 
-def _disturbed_blocks(both: Sequence[Result], notes: Sequence[Note]) -> dict[int, frozenset[str]]:
-    """By block the kinds of disturbance of its launches. `notes`: of the run."""
-    found: dict[int, frozenset[str]] = {}
-    for result in both:
-        for launch in result.counted:
-            kinds = disturbed_by(launch, notes)
-            if launch.block is not None and kinds:
-                found[launch.block] = found.get(launch.block, frozenset()) | kinds
-    return found
-
-
-def _disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
-    """Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
-    if metric in OF_GPU:
-        return bool(kinds & _OF_DEVICES)
-    by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)
-    return bool(kinds if by_load else kinds & _OF_VERSIONS)
-
-
-def _with_left_out(row: ComparedRow, disturbed: Mapping[int, frozenset[str]], course: Course) -> ComparedRow:
+def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, course: Course) -> ComparedRow:
     """Says which pairs do not count, and whether too few do."""
     effect = row.effect
-    kinds = [found for found in disturbed.values() if _disturbs(found, effect.metric, effect.unit)]
-    if kinds:
-        why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
-        note = Note(text=f"{len(kinds)} of {course.blocks} pairs do not count: their launches {why}", kind=LEFT_OUT)
+    note = disturbed.note(effect.metric, effect.unit, course.blocks)
+    if note is not None:
         effect = replace(effect, doubts=(*effect.doubts, note))
-    counting = min(*effect.launches, course.blocks - len(kinds))
+    counting = min(*effect.launches, course.blocks - len(disturbed.blocks(effect.metric, effect.unit)))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
-        effect = replace(effect, advice=_too_few(counting, course, left=bool(kinds)))
+        effect = replace(effect, advice=_too_few(counting, course, left=note is not None))
     return row._replace(effect=effect)
 
 
 def _too_few(count: int, course: Course, *, left: bool) -> str:
     """`left`: other pairs do not count."""
     if left:
-        said = f"{count or 'none'} {'are' if count > 1 else 'is'} left"
-    elif count < course.blocks:
+        return f"{too_few_left(count)}; use {_more(course.budget_s)} or a quieter machine"
+    if count < course.blocks:
         return f"only {count} of {course.blocks} pairs have it, and a verdict takes {FEWEST_LAUNCHES}"
-    else:
-        said = "1 pair was made" if count == 1 else f"{count} pairs were made"
-    quieter = " or a quieter machine" if left else ""
-    return f"{said}, and a verdict takes {FEWEST_LAUNCHES}; use {_more(course.budget_s)}{quieter}"
+    made = "1 pair was made" if count == 1 else f"{count} pairs were made"
+    return f"{made}, and a verdict takes {FEWEST_LAUNCHES}; use {_more(course.budget_s)}"
 
 
 def _more(budget_s: float | None) -> str:

@@ -15,7 +15,10 @@ import msgspec
 from benchwright.analysis.statistics.dependence import FEWEST, trend_chance
 from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement, in_order
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import AggregateError
+from benchwright.core.results.conditions import DISTURBING
+from benchwright.core.results.launches import noted_of
 from benchwright.core.run import Launch, Result
 
 MetricKey = tuple[str, str, tuple[tuple[str, str], ...]]  # metric, source, labels
@@ -135,3 +138,21 @@ def key_words(key: MetricKey) -> str:
 
 
 Sides = Mapping[MetricKey, Side]
+
+
+def noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
+    """The notes of both sides' launches. For separate runs the effects themselves carry the disturbances."""
+    found = []
+    for result, side in ((before, "control"), (after, "treatment")):
+        name = (
+            result.benchmark.name
+            if before.benchmark.name != after.benchmark.name
+            else f"{result.benchmark.name}, {side}"
+        )
+        launches = result.launches if paired else [_without_disturbances(launch) for launch in result.launches]
+        found += [note.about(name) for note in noted_of(launches)]
+    return found
+
+
+def _without_disturbances(launch: Launch) -> Launch:
+    return msgspec.structs.replace(launch, notes=tuple(n for n in launch.notes if n.kind not in DISTURBING))

@@ -129,6 +129,11 @@ def too_few(control: int, treatment: int) -> str:
     return f"too few launches for a verdict ({side}); use --repeat {FEWEST_LAUNCHES} or more for both"
 
 
+def too_few_left(pairs: int) -> str:
+    """If other pairs do not count."""
+    return f"{pairs or 'none'} {'are' if pairs > 1 else 'is'} left, and a verdict takes {FEWEST_LAUNCHES}"
+
+
 def _counted(launches: int) -> str:
     return "one launch a side" if launches == 1 else f"{launches} launches a side"
 
