@@ -13,7 +13,7 @@ DISCOVER, MEASURE, BUILD, TRAIN = "discover", "measure", "build", "train"
 MODES = (DISCOVER, MEASURE, BUILD, TRAIN)
 PART = "models"
 BUILT_NOW, BUILT_BEFORE = "now", "before"
-BUILT, EXPORTED = "build", "export"
+BUILT, EXPORTED, AHEAD = "build", "export", "ahead"
 
 
 class ModelSettings(NamedTuple):
@@ -44,7 +44,7 @@ class ModelSettings(NamedTuple):
     labels: Mapping[str, str] = {}
     rebuild: str = "if_needed"
     lean: bool = False  # the build is removed once it was measured
-    stops_after: str = ""  # BUILT or EXPORTED: of an artifact, nothing is measured
+    stops_after: str = ""  # BUILT, EXPORTED, or AHEAD of the process that measures: of an artifact, nothing is measured
     sequence: str = ""  # the Python file of a build sequence: see `build.sequence_file`
     onnx_opset: Optional[int] = None  # of what is exported; None: the exporter's own choice
     step_timeout_s: float = 600.0

@@ -224,7 +224,7 @@ def test_interleaved_commands_are_compared_as_pairs(bw: CommandLine) -> None:
     program = bw.cwd / "told.py"
     program.write_text("import sys; print('speed=' + sys.argv[1])\n")
     lines = [f"{PY} told.py 100", f"{PY} told.py 90"]
-    bw("run", "--repeat", "10", "--metric", "speed[,higher]=kv:speed", "-c", lines[0], "-c", lines[1])
+    bw("run", "--repeat", "10", "--metric", "speed[MB,higher]=kv:speed", "-c", lines[0], "-c", lines[1])
     body = json.loads(bw("compare", "last", "--between", "told.py 100", "told.py 90", "--json").stdout)
     (effect,) = [e for e in body["effects"] if e["metric"] == "speed"]
     assert effect["paired"] is True

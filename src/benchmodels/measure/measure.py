@@ -17,7 +17,7 @@ from benchmodels.measure.runtime_options import failures_reported, options_of
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
-from benchmodels.settings import EXPORTED, ModelSettings
+from benchmodels.settings import AHEAD, EXPORTED, ModelSettings
 
 SUFFIXES = (".onnx", ".pt2", ".xml", ".tflite")
 ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every runtime can build
@@ -28,6 +28,8 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     reports = Reports()
     with failures_reported(reports):
         runtime = runtime_named(settings.runtime)
+        if settings.stops_after == AHEAD and runtime.kind == MODULE:
+            return 0  # nothing to build: of a runtime from outside, that is known only here
         refuse(runtime, settings)
         if settings.stops_after != EXPORTED and (runtime.kind != MODULE or settings.file or settings.zoo):
             refuse_without(runtime, options_of(settings))

@@ -107,7 +107,7 @@ def _imports_of(model: Model) -> tuple[str, ...]:
 def _build_of(model: Model, probe: Mapping[str, Mapping[str, object]]) -> JobBuild:
     """What is built is a module of torch, except from a file of another runtime."""
     from_torch = model.file is None or model.file.endswith(".pt2")
-    only = {"models": {**probe["models"], "stops_after": model.stops_after or "build", "lean": False}}
+    only = {"models": {**probe["models"], "stops_after": model.stops_after or "ahead", "lean": False}}
     imports = (*_imports_of(model), *(OF_EXPORTS if builds_from_onnx(model.runtime) else ()))
     return JobBuild(probe=only, warm=imports if from_torch else ())
 

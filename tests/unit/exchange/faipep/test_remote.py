@@ -277,9 +277,9 @@ def test_what_waits_is_sent_by_export_and_a_run_can_be_sent_again(bw: CommandLin
         remote = ("--remote-reporter", f"{server.url}|perf", "--remote-access-token", SECRET)
         bw("run", *base, *remote, "--", "true")
         assert "check the token" in bw("export", "--flush", *base, *remote, code=1).stderr
-        assert "3 records sent" in bw("export", "--flush", *base, *remote).stderr
+        assert "4 records sent" in bw("export", "--flush", *base, *remote).stderr
         assert "nothing waits" in bw("export", "--flush", *base, *remote).stderr
         bw("export", "last", *base, *remote)
-        assert server.taken[:3] == server.taken[3:]
+        assert server.taken[:4] == server.taken[4:]
     files = [path for path in (tmp_path / "base").rglob("*") if path.is_file()]
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
