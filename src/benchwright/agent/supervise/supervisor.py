@@ -387,8 +387,7 @@ class Supervisor:
             how["detail"] = self._stream.trouble
             how["exit_code"] = None if exit_code == 0 else exit_code
             self._disk_full = self._disk_full or self._stream.is_full
-        if how["detail"]:
-            how["detail"] = how["detail"][:1500]
+        how["detail"] = how["detail"] and how["detail"][:1500]
         self._stream.close()
         self._done()
         self._speaker.say("finished", outcome={"job": self.job.id, "disk_full": self._disk_full, **how})

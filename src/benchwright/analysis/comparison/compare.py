@@ -48,7 +48,7 @@ from benchwright.analysis.statistics.ratio_tests import (
 )
 from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction, is_of_the_machine, is_rounding, margin_for
+from benchwright.core.metric import CPU_TIME, Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import undecided, unlike
@@ -59,6 +59,7 @@ from benchwright.core.run import Result, Run
 # enough to call two runs the same.
 DEFAULT_MARGIN = 0.02
 _LOPSIDED = Note(text="the side with fewer launches is much noisier", remedy="give both the same number of launches")
+_BY_CPU_TIME = f"bw compare last --between A B --metric {CPU_TIME}"
 
 
 class ComparedRow(NamedTuple):
@@ -177,9 +178,10 @@ def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, made: int) -> Co
     effect = msgspec.structs.replace(effect, doubts=(*effect.doubts, note))
     left = made - len(disturbed.blocks(effect.metric, effect.unit))
     if row.estimate is None and effect.verdict is Verdict.INCONCLUSIVE and left < FEWEST_LAUNCHES:
-        effect = msgspec.structs.replace(
-            effect, advice=f"{too_few_left(left)}; use a larger --repeat or a quieter machine"
+        advice = (
+            f"{too_few_left(left)}; use a larger --repeat or a quieter machine, or judge by CPU time: {_BY_CPU_TIME}"
         )
+        effect = msgspec.structs.replace(effect, advice=advice)
     return row._replace(effect=effect)
 
 
