@@ -55,7 +55,7 @@ class BuildSequence(NamedTuple):
         return module
 
     def changed_onnx(self, path: str, inputs: Mapping[str, Value], steps: StepTimer) -> str:
-        """What is written must lie beside `path`: the build is that folder."""
+        """Files it writes must be in the folder of `path`, which is the build."""
         folder = os.path.realpath(os.path.dirname(path))
         for function in self.of_onnx:
             told = self._applied(function, path, inputs, "convert", steps)

@@ -184,7 +184,7 @@ def complete(config: Any) -> Any:
 
 
 def _own_backbone(config: Any) -> Any:
-    """The ResNet of transformers in the place of one from timm, which has no sizes that could be changed."""
+    """Replaces a backbone from timm, whose sizes cannot be changed, with the ResNet of transformers."""
     if config.model_type != "timm_backbone":
         return config
     chosen = [place for place in getattr(config, "out_indices", None) or [4] if 0 < place < 5]
@@ -259,10 +259,10 @@ def _known(fields: Mapping[str, Any], target: SizeTarget) -> Details:
 
 
 def _usual(kind: Any) -> Details:
-    """What the class says if it is told nothing."""
+    """The defaults of the class."""
     try:
         return dict(vars(kind()))
-    except Exception:  # a class that needs arguments: then each field was told
+    except Exception:  # a class that needs arguments: every field was given
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Arguments of models that put images, sounds or videos in the place of words: as many words as there are features."""
+"""Arguments of models that put images, sounds or videos where words would be: one word for each feature."""
 
 from __future__ import annotations
 

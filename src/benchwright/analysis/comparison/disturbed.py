@@ -25,7 +25,7 @@ class DisturbedPairs(NamedTuple):
         return [block for block, kinds in self.kinds.items() if _disturbs(kinds, metric, unit)]
 
     def note(self, metric: str, unit: str | None, made: int) -> Note | None:
-        """What a reader is told of them; None if all count. `made`: pairs in all."""
+        """How many do not count, and why; None if all do. `made`: all pairs."""
         kinds = [self.kinds[block] for block in self.blocks(metric, unit)]
         if not kinds:
             return None
