@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.interpreter import ask, default_python
 
 _PATIENCE_S = 30.0
-_PACKAGES = ("benchprobe", "benchmodels")  # that the interpreter gets
 
 
 def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
@@ -31,21 +28,13 @@ def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
 
 
 def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
-    """The proper names that another interpreter has for `words`. It gets a copy of our packages, but not our environment."""
+    """The proper names that another interpreter has for `words`."""
     import json
-    import subprocess
-    import tempfile
+    from subprocess import TimeoutExpired
 
-    from benchwright.artifacts.probe_folder import probe_folder
-
-    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
-        command = [python, "-m", "benchmodels.runtimes.registry", *words]
-        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder), packages=_PACKAGES))}
-        try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
-            )
-            names: dict[str, str | None] = json.loads(done.stdout)["names"]
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return dict.fromkeys(words)  # an interpreter that does not start is reported elsewhere
-        return names
+    try:
+        done = ask(python, "benchmodels.runtimes.registry", words, patience_s=_PATIENCE_S)
+        names: dict[str, str | None] = json.loads(done.stdout)["names"]
+    except (OSError, ValueError, TimeoutExpired):
+        return dict.fromkeys(words)  # an interpreter that does not start is reported elsewhere
+    return names

@@ -31,8 +31,7 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
     environment["BENCHPROBE_CONFIG"] = json.dumps(probe_configuration(job))
     environment[MARKER] = marker
     if job.probe_path is not None:
-        rest = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = job.probe_path + (os.pathsep + rest if rest else "")
+        environment["PYTHONPATH"] = python_path(job.probe_path, environment)
     if job.data_file is not None and "DATA_FD" not in job.env:
         environment["DATA_FD"] = "3"
     if (together := _voirfile_for_many(job)) is not None:
@@ -46,6 +45,11 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
             # Then indices mean the same to CUDA and to NVML, whose order the fingerprint shows.
             environment.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     return environment
+
+
+def python_path(probe_path: str, environment: Mapping[str, str]) -> str:
+    """$PYTHONPATH with our packages before the user's own."""
+    return os.pathsep.join(filter(None, (probe_path, environment.get("PYTHONPATH"))))
 
 
 def _voirfile_for_many(job: Job) -> str | None:

@@ -7,15 +7,14 @@ import os
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from benchwright.core.errors import CannotMeasure
+from benchwright.kinds.interpreter import ask
 
 _PATIENCE_S = 60.0
-_PACKAGES = ("benchprobe", "benchmodels")  # that the interpreter gets
 
 
 class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,21 +84,13 @@ def _own_lines(names: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _lines(python: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Asks another interpreter, which gets a copy of our packages, but not our environment."""
-    import subprocess
-    import tempfile
+    """Asks another interpreter."""
+    from subprocess import TimeoutExpired
 
-    from benchwright.artifacts.probe_folder import probe_folder
-
-    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
-        command = [python, "-m", "benchmodels.zoo", "list", *names]
-        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder), packages=_PACKAGES))}
-        try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CannotMeasure(f"{python} could not list its zoos: {error}; choose another with --python") from None
+    try:
+        done = ask(python, "benchmodels.zoo", ("list", *names), patience_s=_PATIENCE_S)
+    except (OSError, TimeoutExpired) as error:
+        raise CannotMeasure(f"{python} could not list its zoos: {error}; choose another with --python") from None
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise CannotMeasure(f"{python} could not list its zoos: {last}; choose another with --python")
