@@ -1,26 +1,41 @@
-"""Whether what `--overlap` does beside a measured model changes its latency: starting up and checking on the other half of the cores.
+"""Whether what `--overlap` does beside a measured model changes its latency: starting up and checking on the other half of the
+cores, and held back while the model's loop runs.
 
     python performance/gpu_beside.py [--quick] [--dry]
 
 One process calls a model at batch 1 on the GPU, whose time is mostly launching kernels from Python, and so the most easily
 disturbed; a second one does what a neighbour does: imports torch in new processes, builds modules, and computes in float64 with
-all its threads. The neighbour is stopped and continued block by block, in the order without, with, with, without, so that drift
-cancels. Each has half of the cores. Bar: latency and rate with the neighbour within 1 % of those without, medians over all
-blocks. The column "itself" compares blocks without it.
+all its threads. Each has half of the cores. Each block of calls follows 0.2 s that do not count, in which the neighbour is
+
+    without   stopped, as in the block
+    held      running; it is stopped before the block, as `--overlap` does
+    beside    running, as in the block: what it would cost if nobody were held back
+
+in the order without, held, beside, beside, held, without, so that drift cancels. Bar: latency and rate "held" within 1 % of
+"without", medians over all rounds, with the interval that holds 95 % of resampled medians. The column "itself" compares the
+two blocks without it: it shows how steady the machine is.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
 from _device import add_device_options, device_for
 
+from benchwright.agent.machine.fingerprint import read_machine
+from benchwright.executors.observer import usable_cores
+
 BAR = 0.01
+BLOCK_S, LEAD_S, SETTLE_S = 0.2, 0.2, 0.06
 MEASURED = """
 import sys, time, torch
 from statistics import median
@@ -64,18 +79,18 @@ while True:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="10 rounds of four blocks of 0.5 s instead of 20 of 1 s")
+    parser.add_argument("--quick", action="store_true", help="10 rounds instead of 40")
     add_device_options(parser)
     given = parser.parse_args()
     device = device_for(given)
     if device is None:
         return 0
-    cores = sorted(os.sched_getaffinity(0))
+    cores = usable_cores(read_machine())  # as the halves of --overlap: threads of one core side by side
     middle = len(cores) // 2
     measured = _start(MEASURED, cores[:middle], device, "56" if device == "cuda" else "8")
     neighbour = _start(NEIGHBOUR, cores[middle:])
     try:
-        return _told(measured, neighbour, *((10, 0.5) if given.quick else (20, 1.0)))
+        return _told(measured, neighbour, 10 if given.quick else 40)
     finally:
         for process in (measured, neighbour):
             os.killpg(process.pid, signal.SIGKILL)
@@ -98,31 +113,59 @@ def _start(program: str, cores: list[int], *arguments: str) -> subprocess.Popen[
     return process
 
 
-def _told(measured: subprocess.Popen[str], neighbour: subprocess.Popen[str], rounds: int, seconds: float) -> int:
-    rows = []
-    print(f"{'':>8} {'without':>12} {'latency':>9} {'rate':>9} {'itself':>9}   with ÷ without", flush=True)
+class Block(NamedTuple):
+    """Seconds of a call."""
+
+    middle: float
+    mean: float
+
+
+def _told(measured: subprocess.Popen[str], neighbour: subprocess.Popen[str], rounds: int) -> int:
+    kinds = ("without", "held", "beside")
+    rows: dict[str, list[float]] = {name: [] for name in ("held", "held, rate", "beside", "itself")}
+    print(f"{'':>8} {'without':>12} " + " ".join(f"{name:>10}" for name in rows) + "   ÷ without", flush=True)
     for number in range(rounds):
-        a, b, c, d = (_block(measured, neighbour, seconds, beside=beside) for beside in (False, True, True, False))
-        rows.append(((b[0] + c[0]) / (a[0] + d[0]), (a[1] + d[1]) / (b[1] + c[1]), d[0] / a[0]))
-        print(f"{number + 1:>8} {a[0] * 1e6:9.1f} µs " + " ".join(f"{each:9.4f}" for each in rows[-1]), flush=True)
-    latency, rate, itself = (median(column) for column in zip(*rows, strict=True))
-    worst = max(abs(latency - 1), abs(rate - 1))
-    print(f"{'median':>8} {'':12} {latency:9.4f} {rate:9.4f} {itself:9.4f}")
+        blocks: dict[str, list[Block]] = {kind: [] for kind in kinds}
+        for kind in (*kinds, *reversed(kinds)):
+            blocks[kind].append(_block(measured, neighbour, kind))
+        latency, rate = ({k: sum(b[n] for b in blocks[k]) for k in kinds} for n in (0, 1))
+        rows["held"].append(latency["held"] / latency["without"])
+        rows["held, rate"].append(rate["without"] / rate["held"])
+        rows["beside"].append(latency["beside"] / latency["without"])
+        rows["itself"].append(blocks["without"][1].middle / blocks["without"][0].middle)
+        values = " ".join(f"{column[-1]:10.4f}" for column in rows.values())
+        print(f"{number + 1:>8} {blocks['without'][0].middle * 1e6:9.1f} µs {values}", flush=True)
+    print(f"{'median':>8} {'':12} " + " ".join(f"{median(column):10.4f}" for column in rows.values()))
+    for name, column in rows.items():
+        low, high = _interval(column)
+        print(f"  {name:<10} {median(column):.4f}, 95 % {low:.4f} to {high:.4f}")
+    worst = max(abs(median(rows[name]) - 1) for name in ("held", "held, rate"))
     print(f"bar 1 %: {'met' if worst <= BAR else 'missed'} (worst {worst:.2%})")
     return int(worst > BAR)
 
 
-def _block(
-    measured: subprocess.Popen[str], neighbour: subprocess.Popen[str], seconds: float, *, beside: bool
-) -> tuple[float, float]:
-    """Median and mean seconds of a call."""
-    os.killpg(neighbour.pid, signal.SIGCONT if beside else signal.SIGSTOP)
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    choose = random.Random(0)
+    medians = sorted(median(choose.choices(values, k=len(values))) for _ in range(2000))
+    return medians[50], medians[-51]
+
+
+def _block(measured: subprocess.Popen[str], neighbour: subprocess.Popen[str], kind: str) -> Block:
+    os.killpg(neighbour.pid, signal.SIGSTOP if kind == "without" else signal.SIGCONT)
+    _called(measured, LEAD_S)
+    if kind != "beside":
+        os.killpg(neighbour.pid, signal.SIGSTOP)
+    time.sleep(SETTLE_S)
+    return _called(measured, BLOCK_S)
+
+
+def _called(measured: subprocess.Popen[str], seconds: float) -> Block:
     assert measured.stdin is not None
     assert measured.stdout is not None
     measured.stdin.write(f"{seconds}\n")
     measured.stdin.flush()
     middle, mean = map(float, measured.stdout.readline().split())
-    return middle, mean
+    return Block(middle, mean)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,8 @@ class ModelMeasurement:
             if self._settings.profile:
                 self._profile(calls)
                 return
-            self._measure_loops(calls, bool(outputs))
+            with turn.quiet():
+                self._measure_loops(calls, bool(outputs))
             outputs += calls.of_streams
             self._tell_memory(peak, turn.is_alone)
             with self._reports.at("run"):

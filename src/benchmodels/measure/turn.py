@@ -6,21 +6,25 @@ import json
 import os
 import sys
 import time
-from typing import Any, Mapping, Optional
+from contextlib import contextmanager
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from benchmodels.reports import Reports
 from benchprobe.config import VARIABLE
 
 POLL_INTERVAL_S = 0.005
+SETTLE_S = 0.06  # until the others are held back: their supervisors look every 20 ms
 
 
 class Turn:
     """That of this process; one that waits for nobody if it was not given any."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        told: Optional[Mapping[str, Any]] = json.loads(environment.get(VARIABLE) or "{}").get("turn")
-        self._folder = None if told is None else str(told["folder"])
-        self._place = 0 if told is None else int(told["place"])
+        told: Mapping[str, Any] = json.loads(environment.get(VARIABLE) or "{}").get("turn") or {}
+        self._folder: Optional[str] = told.get("folder")
+        self._place = int(told.get("place", 0))
+        self._cores: Sequence[int] = told.get("cores") or ()
+        self._aside: Sequence[int] = told.get("aside") or ()
 
     @property
     def is_alone(self) -> bool:
@@ -28,15 +32,30 @@ class Turn:
         return self._folder is None
 
     def wait(self, reports: Reports) -> None:
-        """Until those before it are done with the device, and those that had its half of the cores have ended."""
+        """Until those before it are done with the device; then this process has the cores of the one that is measured."""
         if self._folder is None:
             return
         if _used_cuda() is not None:
             reports.message("this process used the GPU before its turn, while another was being measured")
+        waiting = self._create("waiting", self._place)
         before = [os.path.join(self._folder, f"go-{place}") for place in range(1, self._place + 1)]
-        before += [os.path.join(self._folder, f"ended-{place}") for place in range(self._place - 1)]
         while not all(map(os.path.exists, before)):  # one may have ended before its own turn came
             time.sleep(POLL_INTERVAL_S)
+        _remove(waiting)
+        _move_to(self._cores)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """While others that start up or are checked are held back."""
+        if self._folder is None:
+            yield
+            return
+        mark = self._create("quiet", self._place, str(os.getpid()))
+        try:
+            time.sleep(SETTLE_S)
+            yield
+        finally:
+            _remove(mark)
 
     def pass_on(self) -> None:
         """This process is done with the device; what it still does needs only the processor."""
@@ -46,8 +65,33 @@ class Turn:
         if cuda is not None:
             cuda.synchronize()
             cuda.empty_cache()
-        with open(os.path.join(self._folder, f"go-{self._place + 1}"), "w"):
-            pass
+        _move_to(self._aside)
+        self._create("go", self._place + 1)
+
+    def _create(self, what: str, place: int, text: str = "") -> str:
+        assert self._folder is not None
+        path = os.path.join(self._folder, f"{what}-{place}")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # the run's folder is gone
+
+
+def _move_to(cores: Sequence[int]) -> None:
+    """With all threads, of which libraries have started some. Both halves are of one size, so none needs more or fewer."""
+    if not cores:
+        return
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            os.sched_setaffinity(int(thread), cores)
+        except OSError:
+            pass  # it has ended, or those cores were taken away
 
 
 def _used_cuda() -> Optional[Any]:

@@ -206,7 +206,7 @@ def _of_models() -> Iterable[Option]:
     yield _option(OF_MODELS, "--cold", "flag", applies=_MODELS,
         help="Start each process afresh. By default, models of a run are measured in processes forked from one that has imported torch.")
     yield _option(OF_MODELS, "--overlap", "flag", applies=_MODELS,
-        help="Build the next models of a zoo while one is measured on a GPU, on the other half of at least 8 cores.")
+        help="Build and check other models of a zoo while one is on the GPU, on the other half of at least 8 cores; they stand still while it is timed.")
     yield _option(OF_MODELS, "--shape", "pairs", "INPUT=1x3x224x224", name="shapes", applies=(MODEL_FILE,),
         help="Shape of a model file's input. Repeatable.")
     yield _option(OF_MODELS, "--trust", "flag", applies=(MODEL_FILE,),

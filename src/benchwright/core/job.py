@@ -36,12 +36,13 @@ class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that start up while another is measured: each waits for its turn before it touches its device.
 
     It may go on once `go-1` to `go-<place>` are in the folder. The one before each creates it when it is done with the
-    device, or its supervisor when it has ended. All but the last one before it must have ended: of its neighbours, every
-    other one has the same cores, and may still be checking its outputs on them.
+    device, or its supervisor when it has ended. During its turn it has `cores`; before and after it those of its job, which
+    all share. While its loops run the others are held back.
     """
 
     folder: str
     place: int = 0
+    cores: tuple[int, ...] | None = None  # None: those of its job
 
 
 class JobBuild(msgspec.Struct, frozen=True, kw_only=True):

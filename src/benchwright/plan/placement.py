@@ -18,7 +18,7 @@ from benchwright.plan.base import Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
 from benchwright.plan.order import balanced_blocks, random_blocks
 from benchwright.plan.process_slots import ProcessSlot
-from benchwright.plan.starts import MOST_AHEAD, may_start_ahead, with_shared_starts, with_turns_ahead
+from benchwright.plan.starts import may_start_ahead, with_shared_starts, with_turns_ahead
 from benchwright.plan.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
 
@@ -214,7 +214,7 @@ class _JobMaker:
             cores=command.cores if benchmark.placement.cores is None else benchmark.placement.cores,
             node=slot.node,
             machines=slot.machines,
-            timeout_s=_timeout_s(benchmark, barrier, turn),
+            timeout_s=_timeout_s(benchmark, barrier),
             grace_s=settings.grace_s,
             max_memory_bytes=settings.max_memory_bytes,
             metrics=benchmark.metrics,
@@ -254,10 +254,8 @@ class _JobMaker:
         return JobBarrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)
 
 
-def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None, turn: JobTurn | None) -> float | None:
+def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None) -> float | None:
     """Other benchmarks' turns do not count against its timeout."""
-    if turn is not None and benchmark.timeout_s is not None:
-        return benchmark.timeout_s * MOST_AHEAD
     shared = barrier is not None and barrier.turn_s is not None
     if barrier is None or benchmark.timeout_s is None or not shared:
         return benchmark.timeout_s

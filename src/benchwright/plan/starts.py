@@ -16,7 +16,7 @@ from benchwright.core.settings import RunSettings
 _LAYOUTS = 4
 
 
-MOST_AHEAD = 3  # processes at a time: one is measured, the one before is checked, the next one starts up
+MOST_AHEAD = 5  # processes at a time: one is measured; those before it are checked, those after it start up
 _TOGETHER = 32  # launches that are handed to the executor at once; between two such groups nothing overlaps
 _LEAST_CORES = 8
 
@@ -30,35 +30,37 @@ def may_start_ahead(benchmark: Benchmark, settings: RunSettings) -> bool:
 
 
 def renumbered(jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
-    """Launches of one group, of which some were made: each again with the cores that the one before does not have."""
-    halves = sorted({job.cores for job in jobs if job.cores is not None})
+    """Launches of one group, of which some were made already: the others have their places."""
     return [
-        (
-            msgspec.structs.replace(
-                job,
-                turn=msgspec.structs.replace(job.turn, place=place),
-                cores=halves[place % len(halves)] if halves else job.cores,
-            ),
-        )
+        (msgspec.structs.replace(job, turn=msgspec.structs.replace(job.turn, place=place)),)
         for place, job in enumerate(jobs)
         if job.turn is not None
     ]
 
 
 def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence[int]) -> list[tuple[Job, ...]]:
-    """Numbers the launches of each group that is started together, and gives each the half of the cores that the one before
-    does not have. If a launch cannot wait for its turn, or cores are few, none starts early."""
+    """Numbers the launches of each group that is started together. One half of the cores is for the one whose turn it is,
+    the other for those that start up or are checked. If a launch cannot wait for its turn, or cores are few, none starts
+    early."""
     fit = all(len(jobs) == 1 and jobs[0].turn and not (jobs[0].cooldown_s or jobs[0].wait_s) for jobs in launches)
     if not fit or len(usable_cores) < _LEAST_CORES:
         return [tuple(msgspec.structs.replace(job, turn=None) for job in jobs) for jobs in launches]
     middle = len(usable_cores) // 2
-    halves = (tuple(usable_cores[:middle]), tuple(usable_cores[middle:]))
+    measured, aside = tuple(usable_cores[:middle]), tuple(usable_cores[-middle:])
     made: list[tuple[Job, ...]] = []
-    for number, (job,) in enumerate(launches):
+    for number, job in enumerate(_in_order_of_starts([job for (job,) in launches])):
         group, place = divmod(number, _TOGETHER)
-        turn = JobTurn(folder=f"{job.turn.folder if job.turn else ''}-{group}", place=place)
-        made.append((msgspec.structs.replace(job, turn=turn, cores=halves[number % 2]),))
+        turn = JobTurn(folder=f"{job.turn.folder if job.turn else ''}-{group}", place=place, cores=measured)
+        made.append((msgspec.structs.replace(job, turn=turn, cores=aside),))
     return made
+
+
+def _in_order_of_starts(jobs: Sequence[Job]) -> list[Job]:
+    """Those of one round that can share warm processes come one after another: several run at a time, each from a warm process
+    of its own, so a change from one library to another costs as many starts."""
+    kinds = {kind: number for number, kind in enumerate(dict.fromkeys(job.warm for job in jobs))}
+    ordered = sorted(jobs, key=lambda job: (job.repeat or 0, kinds[job.warm]))
+    return [msgspec.structs.replace(job, position=position) for position, job in enumerate(ordered)]
 
 
 def with_shared_starts(

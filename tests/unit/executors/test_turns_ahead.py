@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import threading
 from itertools import pairwise
@@ -17,30 +19,48 @@ from benchwright.core.job import Job, JobTurn
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 from benchwright.executors.observer import usable_cores
+from benchwright.plan.starts import MOST_AHEAD
 
 PROGRAM = """
-import json, os, sys, time
+import json, os, sys, threading, time
 from benchmodels.measure.turn import Turn
 from benchmodels.reports import Reports
 
-times = {"started": time.monotonic()}
+def cores():
+    return sorted({core for each in os.listdir("/proc/self/task") for core in os.sched_getaffinity(int(each))})
+
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.005)
+        times["worked"].append(time.monotonic())
+
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+times = {"started": time.monotonic(), "worked": [], "cores": [cores()]}
 turn = Turn()
+if sys.argv[1] == "slow":
+    work(0.5)
 turn.wait(Reports())
 times["turn"] = time.monotonic()
-if sys.argv[1] == "killed":
-    os.kill(os.getpid(), 9)
-time.sleep(0.3)
+times["cores"].append(cores())
+with turn.quiet():
+    times["quiet"] = [time.monotonic()]
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), 9)
+    time.sleep(0.4)
+    times["quiet"].append(time.monotonic())
 times["passed_on"] = time.monotonic()
 if sys.argv[1] != "silent":
     turn.pass_on()
-time.sleep(1.0 if sys.argv[1] == "slow" else 0.2)
+times["cores"].append(cores())
+work(0.8 if sys.argv[1] == "slow" else 0.2)
 times["ended"] = time.monotonic()
 with open(sys.argv[2], "w") as file:
     json.dump(times, file)
 """
 
 
-def jobs_in(folder: Path, *hows: str) -> list[Job]:
+def jobs_in(folder: Path, *hows: str, measured: tuple[int, ...] | None = None, **fields: Any) -> list[Job]:
     (folder / "turns").mkdir()
     (folder / "program.py").write_text(PROGRAM)
     words = [sys.executable if how != "missing" else "no-such-command-anywhere" for how in hows]
@@ -49,14 +69,15 @@ def jobs_in(folder: Path, *hows: str) -> list[Job]:
             *(word, str(folder / "program.py"), how, str(folder / f"{place}.json")),
             folder=folder,
             id=f"job{place}",
-            turn=JobTurn(folder=str(folder / "turns"), place=place),
+            turn=JobTurn(folder=str(folder / "turns"), place=place, cores=measured),
+            **fields,
         )
         for place, (word, how) in enumerate(zip(words, hows, strict=True))
     ]
 
 
-def times_of(folder: Path, place: int) -> dict[str, float]:
-    found: dict[str, float] = json.loads((folder / f"{place}.json").read_text())
+def times_of(folder: Path, place: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"{place}.json").read_text())
     return found
 
 
@@ -70,9 +91,7 @@ def test_they_start_early_are_measured_one_by_one_and_none_waits_for_a_dead_one(
         assert before["passed_on"] <= after["turn"]
     assert made[1]["started"] < made[0]["passed_on"]
     for moment in (times["started"] for times in made):
-        assert sum(times["started"] <= moment < times["ended"] for times in made) <= 3
-    for earlier, after in zip(made, made[2:], strict=False):  # those with the same half of the cores
-        assert earlier["ended"] <= after["turn"]
+        assert sum(times["started"] <= moment < times["ended"] for times in made) <= MOST_AHEAD
     silent = made[4]  # it did not pass its turn on: its supervisor did, when it had ended
     assert made[5]["turn"] >= silent["ended"]
 
@@ -86,17 +105,61 @@ def test_those_not_started_yet_are_not_started_after_a_stop(tmp_path):
             threading.Timer(0.0, executor.stop).start()
 
     with LocalExecutor() as executor:
-        outcomes = executor.run(jobs_in(tmp_path, *["fine"] * 6), Stopping())
+        outcomes = executor.run(jobs_in(tmp_path, *["fine"] * 8), Stopping())
     assert all(outcome.stopped or outcome.exit_code == 0 for outcome in outcomes)
-    assert [outcome.stopped for outcome in outcomes[3:]] == [True, True, True]
-    assert not {"job3", "job4", "job5"} & set(started)
+    assert [outcome.stopped for outcome in outcomes[MOST_AHEAD:]] == [True, True, True]
+    assert not {"job5", "job6", "job7"} & set(started)
 
 
-@pytest.mark.parametrize("given", [{}, {"turn": {"folder": "/nowhere", "place": 0}}])
-def test_the_first_one_waits_for_nobody(given: dict[str, Any]) -> None:
+def test_whoever_starts_up_or_is_checked_is_held_back_while_another_is_measured(tmp_path):
+    """And that is no pause of the program, nor does it count against its time limit."""
+    with LocalExecutor() as executor:
+        outcomes = executor.run(jobs_in(tmp_path, *["slow"] * 3, timeout_s=2.5), Listener())
+    assert [outcome.exit_code for outcome in outcomes] == [0, 0, 0]
+    made = [times_of(tmp_path, place) for place in range(3)]
+    for measured in made:
+        began, ended = measured["quiet"]
+        for moments in (times["worked"] for times in made if times is not measured):
+            assert not [moment for moment in moments if began + 0.1 < moment < ended]
+    for place in range(3):
+        assert '"pause"' not in (tmp_path / f"job{place}.data").read_text()
+    lasted = made[2]["ended"] - made[2]["started"]
+    assert lasted > 2.5  # 1.7 s of its own; the others' turns made it longer than its limit
+
+
+def test_one_that_is_killed_while_it_is_measured_holds_nobody_back(tmp_path):
+    with LocalExecutor() as executor:
+        outcomes = executor.run(jobs_in(tmp_path, "killed", "slow", timeout_s=20.0), Listener())
+    assert [outcome.exit_code for outcome in outcomes] == [None, 0]
+
+
+def test_a_mark_left_by_a_dead_process_holds_nobody_back(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    jobs = jobs_in(tmp_path, "fine", timeout_s=20.0)
+    (tmp_path / "turns" / "quiet-7").write_text(str(gone.pid))
+    with LocalExecutor() as executor:
+        [outcome] = executor.run(jobs, Listener())
+    assert outcome.exit_code == 0
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_the_one_that_is_measured_has_cores_of_its_own(tmp_path):
+    measured, aside = sorted(os.sched_getaffinity(0))[:2]
+    [job] = jobs_in(tmp_path, "fine", measured=(measured,), cores=(aside,))
+    with LocalExecutor() as executor:
+        executor.run([job], Listener())
+    assert times_of(tmp_path, 0)["cores"] == [[aside], [measured], [aside]]
+    start = next(json.loads(line) for line in Path(job.stream).read_text().splitlines() if '"start"' in line)
+    assert start["cores"] == [measured]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_one_waits_for_nobody(tmp_path: Path, first: bool) -> None:
     from benchmodels.measure.turn import Turn
     from benchmodels.reports import Reports
 
+    given = {"turn": {"folder": str(tmp_path), "place": 0}} if first else {}
     Turn({"BENCHPROBE_CONFIG": json.dumps({"stream": "x", **given})}).wait(Reports())
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 
+from benchwright.agent.supervise.holding import QUIET
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from benchwright.core.job import Job, JobBarrier
 
 
 def leave_barrier(job: Job) -> None:
-    """Create `gone-<rank>`, so that the others do not wait for it; pass its turn on, and say that its cores are free."""
+    """Create `gone-<rank>`, so that the others do not wait for it; pass its turn on, and hold nobody back."""
     if job.barrier is not None:
         _create(job.barrier.folder, f"gone-{job.barrier.rank}")
     if job.turn is not None:
         _create(job.turn.folder, f"go-{job.turn.place + 1}")
-        _create(job.turn.folder, f"ended-{job.turn.place}")
+        try:
+            os.unlink(os.path.join(job.turn.folder, f"{QUIET}{job.turn.place}"))
+        except OSError:
+            pass  # it did so itself
 
 
 def say_done(barrier: JobBarrier | None) -> None:

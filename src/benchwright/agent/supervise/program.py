@@ -42,6 +42,7 @@ class Program:
         self.began_ns = time.perf_counter_ns()
         self.ended_ns: int | None = None
         self.stopped_ns: int | None = None  # since when a signal has it stopped
+        self.is_held = False  # by its supervisor: that is no stop
         self.stops: list[tuple[int, int]] = []  # finished ones: since when, for how long
         self.max_rss_bytes = 0  # of one process, its descendants included
 
@@ -101,7 +102,7 @@ class Program:
             return
         now_ns = time.perf_counter_ns()
         if change is not None and change.si_code == os.CLD_STOPPED:
-            self.stopped_ns = now_ns
+            self.stopped_ns = None if self.is_held else now_ns
         elif change is not None:
             self._end_stop(now_ns)
 

@@ -8,10 +8,11 @@ import os
 from benchwright.agent.folder_digest import VOIRFILE
 from benchwright.agent.processes.process_tree import MARKER
 from benchwright.core.files.whole_file import write_whole
+from benchwright.core.secrets.redact import redact_text, redact_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from benchwright.core.job import Job
 
@@ -68,7 +69,12 @@ def probe_configuration(job: Job) -> dict[str, object]:
     if job.built is not None:
         configuration["built"] = {"since": job.built.since, "beside": job.built.beside}
     if job.turn is not None:
-        configuration["turn"] = {"folder": job.turn.folder, "place": job.turn.place}
+        configuration["turn"] = {
+            "folder": job.turn.folder,
+            "place": job.turn.place,
+            "cores": job.turn.cores,
+            "aside": job.cores,
+        }
     if job.barrier is not None:
         configuration["barrier"] = {
             "folder": job.barrier.folder,
@@ -77,6 +83,19 @@ def probe_configuration(job: Job) -> dict[str, object]:
             "turn_s": job.barrier.turn_s,
         }
     return configuration
+
+
+def start_facts(job: Job, shown: Mapping[str, str], *, is_warm: bool) -> dict[str, object]:
+    """What is written down when it has started. `shown`: its environment, as far as it is kept."""
+    flags = {"warm": is_warm, "ahead": job.turn is not None}
+    return {
+        "argv": (redact_text(job.argv[0]),) if job.shell else redact_words(job.argv),
+        "cwd": job.cwd,
+        "env": shown,
+        "devices": job.devices,
+        "cores": job.cores if job.turn is None else job.turn.cores or job.cores,
+        **{name: True for name, holds in flags.items() if holds},
+    }
 
 
 def visible_devices(environment: Mapping[str, str]) -> list[str] | None:
@@ -136,17 +155,14 @@ def _words_of(text: str | None) -> list[str] | None:
     return None if text is None else [word for part in text.split(",") if (word := part.strip()) and word != "-1"]
 
 
-def make_folders(folders: Iterable[str]) -> None:
-    """Ignores errors: data folders may be read-only, and a program that needs one will say so."""
-    for folder in folders:
+def prepare_files(job: Job) -> None:
+    """Makes its folders and writes its files, each whole or not at all. Data folders may be read-only; a program that needs
+    one will say so."""
+    for folder in job.folders:
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError:
             pass
-
-
-def write_files(files: Mapping[str, str]) -> None:
-    """Path → text; each file is written whole or not at all."""
-    for path, text in files.items():
+    for path, text in job.files.items():
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         write_whole(path, text.encode(), sync=False)

@@ -18,15 +18,15 @@ from benchwright.agent.samplers.sampling import Sampling
 from benchwright.agent.stream import FULL, VERSION, StreamWriter
 from benchwright.agent.supervise import endings
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
+from benchwright.agent.supervise.holding import Holding
 from benchwright.agent.supervise.memory_limit import JobMemoryLimit
 from benchwright.agent.supervise.pauses import PauseWatch
 from benchwright.agent.supervise.program import Program
-from benchwright.agent.supervise.program_environment import build_environment, make_folders, visible_to, write_files
+from benchwright.agent.supervise.program_environment import build_environment, prepare_files, start_facts, visible_to
 from benchwright.agent.supervise.signals import SignalQueue
 from benchwright.agent.supervise.spawn import CannotStart, ColdStart, Started
 from benchwright.agent.supervise.termination import Takedown
 from benchwright.core.secrets.kept_variables import kept_variables
-from benchwright.core.secrets.redact import redact_text, redact_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class Supervisor:
         self._data: DataTail | None = None
         self._takedown: Takedown | None = None
         self._program = Program(self._on_end, self._start_program)
+        self._holding = Holding(job.turn, self._program)
         self._pauses = PauseWatch(self._stream, self._program, lambda: self._signals.count[signal.SIGCONT])
         self._oom_kills = endings.read_oom_kills()
         self._limit: JobMemoryLimit | None = None
@@ -113,13 +114,12 @@ class Supervisor:
         try:
             environment = build_environment(job, os.environ, f"{self._mark.token}/{job.id}")
             shown = kept_variables(environment, also=job.keep_env, changed=job.env)
-            make_folders(job.folders)
-            write_files(job.files)
+            prepare_files(job)
             self._log = JobLog(job, self._stream, self._speaker)
             self._data = open_data_tail(job, environment, self._stream)
             self._signals.on_signal = self._program.on_signal
             data_fd = self._data.fd if self._data is not None else None
-            started = self._program.start(job, environment, self._log.fd, data_fd, self._is_asked_to_stop)
+            started = self._program.start(job, environment, self._log.fd, data_fd, self._is_asked_to_stop_early)
         except (CannotStart, LookupError) as error:
             self._detail = str(error.args[0])
         except OSError as error:
@@ -139,23 +139,12 @@ class Supervisor:
         if self._data is not None:
             self._data.started()
         self._speaker.say("started", job=job.id, pid=self._program.pid, supervisor=os.getpid())
-        self._stream.append(
-            "start",
-            t=self._program.began_ns,
-            wall=began_wall,
-            pid=self._program.pid,
-            argv=(redact_text(job.argv[0]),) if job.shell else redact_words(job.argv),
-            cwd=job.cwd,
-            env=shown,
-            devices=job.devices,
-            cores=job.cores,
-            **{name: True for name, so in (("warm", started.warm), ("ahead", job.turn is not None)) if so},
-        )
+        facts = start_facts(job, shown, is_warm=started.warm)
+        self._stream.append("start", t=self._program.began_ns, wall=began_wall, pid=self._program.pid, **facts)
         if started.remark is not None:
             self._append("message", severity="info", source="agent", text=f"started afresh: {started.remark}")
         subject = self._program.sampled(visible_to(job, environment))
-        began_ns = self._program.began_ns
-        self._sampling = Sampling(self._samplers, subject, self._stream, job.sample_interval_s, began_ns)
+        self._sampling = Sampling(self._samplers, subject, self._stream, job.sample_interval_s, self._program.began_ns)
         self._limit = JobMemoryLimit(job.max_memory_bytes, subject)
         self._sample()
         return True
@@ -170,6 +159,8 @@ class Supervisor:
         idle_s = self._idle_s()
         self._signals.wait(idle_s)
         self._pauses.look(idle_s)
+        if self._takedown is None:
+            self._holding.look()
 
     def _is_over(self) -> bool:
         """Reap what has ended; True once the program and all it left have."""
@@ -216,12 +207,12 @@ class Supervisor:
         if (log is not None and log.has_more) or (self._data is not None and self._data.has_more):
             return 0.0
         now_ns = time.perf_counter_ns()
-        wakes = [now_ns + _NS * 60]
+        wakes = [self._holding.next_ns or now_ns + _NS * 60]
         if self._takedown is not None:
             wakes.append(max(self._takedown.next_ns, now_ns + int(_TAKEDOWN_STEP_S * _NS)))
         elif self.job.timeout_s is not None:
-            wakes.append(self._program.began_ns + int(self.job.timeout_s * _NS))
-        if self._sampling is not None and self._limit is not None and not self._program.is_over:
+            wakes.append(self._program.began_ns + self._holding.apart_ns + int(self.job.timeout_s * _NS))
+        if self._sampling is not None and self._limit is not None and not self._program.is_over | self._holding.is_held:
             wakes += [due for due in (self._sampling.due_ns, self._limit.due_ns) if due is not None]
         if log is not None and log.interval_s is not None:
             wakes.append(now_ns + int(log.interval_s * _NS))
@@ -243,10 +234,16 @@ class Supervisor:
     def _is_asked_to_stop(self) -> bool:
         return self._signals.count[signal.SIGTERM] > 0 or self._speaker.main_is_gone
 
+    def _is_asked_to_stop_early(self) -> bool:
+        """While the program is started, which may take long where a warm process starts first."""
+        self._holding.look()
+        return self._is_asked_to_stop()
+
     def _stop_if_beyond_limits(self) -> None:
         if self._takedown is not None or self._limit is None or self._program.is_over:
             return
-        if self.job.timeout_s is not None and self._program.elapsed_ns >= self.job.timeout_s * _NS:
+        own_ns = self._program.elapsed_ns - self._holding.apart_ns
+        if self.job.timeout_s is not None and own_ns >= self.job.timeout_s * _NS:
             self._timed_out = True
             self._takedown = self._new_takedown()
         elif (why := self._limit.why_exceeded(time.perf_counter_ns())) is not None:
@@ -259,7 +256,7 @@ class Supervisor:
             self._takedown.advance(time.perf_counter_ns())
 
     def _sample(self) -> None:
-        if self._sampling is None or self._program.is_over or self._takedown is not None:
+        if self._sampling is None or self._program.is_over or self._takedown is not None or self._holding.is_held:
             return
         self._pauses.look(0.0)
         if self._sampling.advance(time.perf_counter_ns()):
@@ -300,6 +297,7 @@ class Supervisor:
 
     def _finish(self) -> None:
         ended_ns = self._program.ended_ns or time.perf_counter_ns()
+        self._holding.release()
         if self._sampling is not None:
             self._sampling.advance(ended_ns, everything=True)
             self._sampling.close()

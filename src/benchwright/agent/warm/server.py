@@ -59,6 +59,7 @@ class WarmServer:
         log_fd: int,
         data_fd: int | None,
         forked: Callable[[int], None],
+        stopped: Callable[[], bool] = lambda: False,
     ) -> Started:
         """Like `spawn`. Raises CannotStart, or NotWarm if nothing was started."""
         gate, theirs = socket.socketpair()
@@ -69,7 +70,7 @@ class WarmServer:
                     socket.send_fds(self._control, [b"fork"], fds)
                 except OSError as error:
                     raise NotWarm(f"it is gone: {error.strerror}") from error
-            told = self._answer(_ANSWER_S)
+            told = self._answer(_ANSWER_S, stopped)
             if "pid" not in told:
                 raise NotWarm(str(told.get("failed")))
             pid = int(told["pid"])

@@ -35,7 +35,7 @@ class WarmStart(ColdStart):
     ) -> Started:
         try:
             server = self._server or self._new_server(job, environment, stopped)
-            return server.fork(job, environment, log_fd, data_fd, forked)
+            return server.fork(job, environment, log_fd, data_fd, forked, stopped)
         except NotWarm as error:
             self._problem = f"no warm process: {error}"
         self.close()
