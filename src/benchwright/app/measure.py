@@ -32,6 +32,7 @@ from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
+from benchwright.plan.starts import overlap_notes
 from benchwright.plan.turns import started_together
 from benchwright.record import is_complete, record_stream
 from benchwright.runs.assembly import RunParts, assemble
@@ -378,6 +379,7 @@ class _Measurement:
 
     def _note_environment(self) -> None:
         self._add_notes(busy_notes(self.machine))
+        self._add_notes(overlap_notes(self.plan.launches, self.stored.settings))
         for kind, same in by_kind(b for b in self.stored.benchmarks if b.name not in self.plan.skipped):
             self._add_notes(Note(text=text) for text in kind.warnings(same, self.stored.settings))
 

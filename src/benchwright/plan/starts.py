@@ -9,6 +9,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job, JobTurn
+from benchwright.core.note import Note
 from benchwright.core.settings import RunSettings
 
 # Forks of one process have the same layout in memory, which is one of the things that differ between launches. So launches
@@ -27,6 +28,14 @@ def may_start_ahead(benchmark: Benchmark, settings: RunSettings) -> bool:
     hooked = any(hook is not None for hook in (hooks.setup, hooks.prepare, hooks.cleanup))
     alone = settings.up_to or settings.turn_s is not None or settings.on is not None
     return settings.overlap and not (hooked or placed or alone)
+
+
+def overlap_notes(launches: Sequence[tuple[Job, ...]], settings: RunSettings) -> list[Note]:
+    """That `--overlap` was asked for and does nothing."""
+    if not settings.overlap or not launches or any(job.turn is not None for jobs in launches for job in jobs):
+        return []
+    text = f"--overlap has no effect here: it is for several models of zoos on a GPU, and needs {_LEAST_CORES} cores"
+    return [Note(text=text)]
 
 
 def renumbered(jobs: Sequence[Job]) -> list[tuple[Job, ...]]:

@@ -13,7 +13,7 @@ from benchwright.app.launches.job_files import still_to_launch
 from benchwright.core.decision import Decision
 from benchwright.core.job import Job, JobBarrier, JobTurn
 from benchwright.core.settings import RunSettings
-from benchwright.plan.starts import with_shared_starts, with_turns_ahead
+from benchwright.plan.starts import overlap_notes, with_shared_starts, with_turns_ahead
 from benchwright.plan.turns import started_together
 
 
@@ -87,6 +87,13 @@ def test_those_of_one_library_start_early_one_after_another():
 @pytest.mark.parametrize(("cores", "fields"), [(7, {}), (8, {"cooldown_s": 1.0}), (8, {"turn": None})])
 def test_with_few_cores_or_a_launch_that_must_be_alone_none_starts_early(cores, fields):
     assert all(each.turn is None and each.cores is None for each in ahead(3, cores, **fields))
+
+
+@pytest.mark.parametrize(("cores", "overlap", "said"), [(8, True, 0), (7, True, 1), (7, False, 0)])
+def test_overlap_that_does_nothing_is_told(cores, overlap, said):
+    launches = [(each,) for each in ahead(3, cores)]
+    notes = overlap_notes(launches, RunSettings(overlap=overlap))
+    assert ["--overlap has no effect here" in note.text for note in notes] == [True] * said
 
 
 def test_only_what_was_not_measured_yet_is_launched_again(tmp_path):
