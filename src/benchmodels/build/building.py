@@ -13,6 +13,7 @@ import os
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
 from benchmodels.arrays import load_arrays, save_arrays
+from benchmodels.build.onnx_copy import changed_copy, keep_what_is_used
 from benchmodels.build.sequence_file import BadSequenceFile, read_sequence
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
@@ -184,8 +185,12 @@ class Building:
             reference = opened.reference(arrays)
             work = opened.work(arrays)
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+        folder, sequence = self._settings.builds, self._options.sequence
         with self._reports.at("convert"):
-            self._runtime.build_file(path, self._settings.builds, self._options, self._steps, shapes)
+            changed = changed_copy(path, folder, sequence, arrays, self._steps) if sequence else path
+            self._runtime.build_file(changed, folder, self._options, self._steps, shapes)
+            if sequence:
+                keep_what_is_used(folder, changed)
         self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, told))
 
     def _write(self, inputs: Mapping[str, Array], reference: Reference, facts: Facts) -> None:

@@ -166,7 +166,11 @@ class MeasureJob:
         cache = BuildCache(folder, self._reports.message)
         # What was built ahead for this launch is not built once more.
         rebuild = IF_NEEDED if built_before() is not None else self._settings.rebuild
-        about = {"name": self._settings.build_name, "labels": dict(self._settings.labels)}
+        about = {
+            "name": self._settings.build_name,
+            "labels": dict(self._settings.labels),
+            "sequence_file": os.path.basename(self._settings.sequence),
+        }
         with self._reports.at("load"):
             return cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=rebuild)
 

@@ -13,7 +13,7 @@ from benchmodels.discover.model_entries import Uncalled
 from benchmodels.hooks.looking import attribute, is_a, members_of, pass_on_signal
 from benchmodels.identity.identity import structure_of
 from benchmodels.pytorch.models import facts_of, has_state, is_internal, is_lazy, is_loss, is_wrapper
-from benchmodels.pytorch.module_parts import parts_of
+from benchmodels.pytorch.module_parts import parameters_of, parts_of
 from benchmodels.pytorch.quietly import quietly
 from benchmodels.types import Details, Module
 
@@ -118,10 +118,15 @@ class MadeModules:
         yield from found.values()
 
     def _uncalled(self) -> List[Tuple[Made, Any]]:
-        """Modules that were never called and are not part of another one."""
+        """Modules that were never called, are not part of another one, and were not called in a converted form either."""
         alive = self._alive()
         parts = {id(part) for _, module in alive for part in _children(module).values()}
-        return [(made, module) for made, module in alive if not made.called and id(module) not in parts]
+        converted = [_weights(module) for made, module in alive if made.called and _is_converted(module)]
+        return [
+            (made, module)
+            for made, module in alive
+            if not made.called and id(module) not in parts and not (converted and _is_in(module, converted))
+        ]
 
     def _parts_reason(self, module: Module) -> Optional[str]:
         names = [name for name, part in parts_of(module) if name and self._has_entry(part)]
@@ -137,6 +142,26 @@ def _counts(module: Module) -> bool:
     if type(module).__module__.startswith(("torch.fx", "torch._", "torch.jit")) or is_wrapper(module):
         return False
     return has_state(module) and not is_loss(module) and not is_internal(module) and not is_lazy(module)
+
+
+def _is_converted(module: Module) -> bool:
+    """By torch.jit.script, torch.jit.trace or torch.fx, whose modules share the weights of their source."""
+    return type(module).__module__.startswith(("torch.jit", "torch.fx"))
+
+
+def _is_in(module: Module, converted: List[Set[int]]) -> bool:
+    weights = _weights(module)
+    return bool(weights) and any(weights <= each for each in converted)
+
+
+def _weights(module: Module) -> Set[int]:
+    """Where they are in memory."""
+    try:
+        with quietly():
+            return {tensor.data_ptr() for _, tensor in parameters_of(module)} - {0}
+    except Exception as error:  # an unusual module or tensor, or one under construction
+        pass_on_signal(error)
+        return set()
 
 
 def _children(module: Module) -> Details:

@@ -60,7 +60,9 @@ class OpenVino(OnnxFamily):
         # OpenVINO chooses the precision when it compiles, so the export keeps the model's own.
         with self.exported(captured, folder, options._replace(precision=FP32), steps) as exported:
             _convert(exported.path, folder, options, steps, {})
-        write_artifact(folder, BuiltModel("model.xml", _written(options), exported.inputs, exported.outputs))
+        write_artifact(
+            folder, BuiltModel("model.xml", _written(options, exported.precision), exported.inputs, exported.outputs)
+        )
 
     def build_file(
         self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
@@ -113,8 +115,9 @@ def _require_nncf(options: Options) -> None:
         raise Unsupported("convert", "int8 weights for openvino need nncf: pip install nncf", kind="unavailable")
 
 
-def _written(options: Options) -> str:
-    return INT8_DYNAMIC if options.precision == INT8_DYNAMIC else FP32
+def _written(options: Options, exported: str = FP32) -> str:
+    """`exported`: the precision of the export, which a build sequence may have quantised."""
+    return INT8_DYNAMIC if INT8_DYNAMIC in (options.precision, exported) else FP32
 
 
 class OpenVinoSession(ArtifactSession):
@@ -134,7 +137,7 @@ class OpenVinoSession(ArtifactSession):
         self._output_types = [_type_of(port) for port in self._compiled.outputs]
         self._output_names = [_name(port) for port in self._compiled.outputs]
         self.provider = device
-        self.precision = self._actual_precision()
+        self.precision = self._actual_precision(artifact)
         self.details = self._described()
 
     def prepare(self, inputs: ModelInputs) -> Any:
@@ -192,14 +195,14 @@ class OpenVinoSession(ArtifactSession):
             return tensor
         return self._ov.Tensor(value, shared_memory=False)
 
-    def _actual_precision(self) -> str:
+    def _actual_precision(self, artifact: BuiltModel) -> str:
         """The actual precision; Unsupported if it is not the requested one."""
+        if artifact.precision == INT8_DYNAMIC:
+            return INT8_DYNAMIC
         asked = self._options.precision
         hint = _property(self._compiled, "INFERENCE_PRECISION_HINT")
         name = str(hint if hint is None or isinstance(hint, str) else hint.get_type_name())
         used = PRECISIONS.get(name, name)
-        if asked == INT8_DYNAMIC:
-            return INT8_DYNAMIC
         if used != asked:
             raise Unsupported("load", f"{self._device} computes in {used}, not in {asked}", kind="unavailable")
         return used

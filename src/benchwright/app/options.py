@@ -221,7 +221,7 @@ def _of_models() -> Iterable[Option]:
         help="Remove each build once it was measured; what is known about it is kept.")
     yield _option(OF_MODELS, "--onnx-opset", "count", "N", least=7, most=30, applies=_MODELS,
         help="Operator set of ONNX to export models to.  [default: the exporter's choice]")
-    yield _option(OF_MODELS, "--sequence-file", metavar="FILE.py", applies=(MODELS, ZOO),
+    yield _option(OF_MODELS, "--sequence-file", metavar="FILE.py", applies=_MODELS,
         help="Build sequence: a Python file whose SEQUENCE lists functions that change a model before or after its export to ONNX.")
     yield _option(OF_MODELS, "--build-only", "flag", applies=_MODELS,
         help="Build models for the runtimes and measure nothing; later runs use the builds.  [default runtime: onnxruntime]")

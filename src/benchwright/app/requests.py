@@ -120,7 +120,7 @@ def request_of(
         keep_env=values["keep_env"],
         shared=values["share"],
         suite=suite_request_of(values, base),
-        models=model_options_of(values, any_runtime=_names_only_specs(targets)),
+        models=model_options_of(values, targets, any_runtime=_names_only_specs(targets)),
         specs=spec_options_of(values, str(base / "artifacts")),
         params=values["params"],
         sweep=values["sweep"],

@@ -116,13 +116,17 @@ def plan(order: RunOrder) -> Plan:
 
     request = msgspec.structs.replace(order.request, most_scripts=None)  # nothing is run
     resolved = resolve_order(msgspec.structs.replace(order, request=request))
-    site = Site(folder=str(order.base.path), remote_dir=resolved.settings.remote_dir)
-    with open_executor(resolved.settings.on or "local", site) as executor:
+    settings = resolved.settings
+    if not request.interleave and all(b.workload.finds_models for b in resolved.benchmarks):
+        # Only the models of a script alternate; scripts come one after the other, shuffled or not.
+        settings = msgspec.structs.replace(settings, interleave=False)
+    site = Site(folder=str(order.base.path), remote_dir=settings.remote_dir)
+    with open_executor(settings.on or "local", site) as executor:
         machine = executor.machine()
         return make_plan(
             resolved.benchmarks,
             machine,
-            resolved.settings,
+            settings,
             kind_of,
             folder=str(order.base.runs / "RUN"),
             probe_path=None,

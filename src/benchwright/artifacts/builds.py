@@ -81,6 +81,7 @@ class BuildInventory:
             made=made if isinstance(made, float) else None,
             runtime=str(parts.get("runtime", "")),
             precision=str(parts.get("precision", "")),
+            way=_way(told),
             labels={str(k): str(v) for k, v in labels.items()} if isinstance(labels, dict) else {},
         )
 
@@ -100,6 +101,14 @@ def _labels(cache_dir: Path, name: str) -> dict[str, str]:
         return {key: ",".join(values) for key, values in kept_labels(str(cache_dir), name).items()}
     except (OSError, ValueError):  # somebody else's file
         return {}
+
+
+def _way(told: dict[str, Any]) -> str:
+    """The operator set and the build sequence, if it was given them."""
+    opset, sequence = told["parts"].get("onnx_opset"), told["parts"].get("sequence")
+    return " ".join(
+        [*([f"opset{opset}"] if opset else []), *([str(told.get("sequence_file") or sequence)] if sequence else [])]
+    )
 
 
 def _plain_name(parts: dict[str, Any]) -> str:

@@ -40,6 +40,7 @@ class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
     made: float | None = None  # seconds since 1970, where that is known
     runtime: str = ""  # of a build
     precision: str = ""
+    way: str = ""  # how it was built, where that is not the usual way: `opset17 int8.py`
     labels: dict[str, str] = {}  # of the model; several values are joined by commas
 
 

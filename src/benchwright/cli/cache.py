@@ -202,7 +202,9 @@ def _table(entries: list[CacheEntry]) -> str:
         Field(Column("name"), lambda entry: word(one_line(entry.name))),
         Field(Column("kind", spare=2), lambda entry: word(entry.kind)),
         Field(Column("size", right=True), lambda entry: Cell(format_bytes(entry.size_bytes))),
-        Field(Column("runtime"), lambda entry: word(" ".join(filter(None, (entry.runtime, entry.precision))))),
+        Field(
+            Column("runtime"), lambda entry: word(" ".join(filter(None, (entry.runtime, entry.precision, entry.way))))
+        ),
         Field(Column("made", spare=6), lambda entry: Cell("" if entry.made is None else day(entry.made))),
         Field(Column("last used", spare=1), lambda entry: Cell(day(entry.last_used))),
         Field(Column("labels", spare=3), lambda entry: Cell(one_line(_labels(entry)))),

@@ -275,7 +275,8 @@ net2(x)
 import warnings
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    scripted = torch.jit.trace(nn.Sequential(nn.Linear(4, 12)), x)
+    source = nn.Sequential(nn.Linear(4, 12))
+    scripted = torch.jit.trace(source, x)
 scripted(x)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     nn.Linear(4, 13)(x)

@@ -14,7 +14,7 @@ from benchmodels.build.sequence_file import BadSequenceFile, digest_of_sequence,
 from benchmodels.measure.jobs import MeasureJob
 from benchmodels.measure.runtime_options import options_of
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import Captured, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, Unsupported
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
 
@@ -145,3 +145,67 @@ SEQUENCE = [wrong, "export", named]
     (reference,) = read_reference(str(build)).outputs.values()
     assert reference == pytest.approx(expected)
     assert module.bias.data.abs().max() < 1.0  # the caller's model is as it was
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_a_sequence_changes_a_copy_of_an_onnx_file(tmp_path: Path, runtime: str) -> None:
+    text = """
+from onnxruntime.quantization import quantize_dynamic
+def int8(path):
+    quantize_dynamic(path, path + ".int8")
+    return path + ".int8"
+SEQUENCE = ["export", int8]
+"""
+    events, build = built_from_file(tmp_path, text, runtime)
+    assert not [event for event in events if event["event"] == "failure"]
+    moved = build.rename(tmp_path / "moved")  # as a complete build is
+    session = runtime_named(runtime).load(ArtifactFolder(str(moved)), options_of(ModelSettings(runtime=runtime)))
+    assert session.precision == "int8-dynamic"  # sets the tolerance
+    (reference,) = read_reference(str(moved)).outputs.values()
+    assert reference.tolist() == [[3.0, 3.0]]  # of the file as it was
+    assert (moved / "sequence").exists() == (runtime == "onnxruntime")  # no copy stays without a use
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def fuse(model): return model\nSEQUENCE = [fuse]\n", "fuse of the build sequence takes a module of torch"),
+        (
+            "def renamed(path):\n    import onnx\n    m = onnx.load(path)\n    m.graph.node[0].output[0] = 'z'\n"
+            "    m.graph.output[0].name = 'z'\n    onnx.save(m, path)\n    return path\nSEQUENCE = ['export', renamed]\n",
+            "x float32 → y before, x float32 → z after",
+        ),
+    ],
+)
+def test_what_a_sequence_cannot_do_to_an_onnx_file_is_told(tmp_path: Path, text: str, said: str) -> None:
+    events, _ = built_from_file(tmp_path, text, "onnxruntime")
+    (failure,) = [event for event in events if event["event"] == "failure"]
+    assert said in str(failure)
+
+
+def built_from_file(folder: Path, text: str, runtime: str) -> tuple[list[Any], Path]:
+    """A product with a matrix of ones, whose weights are in a file of their own."""
+    onnx = pytest.importorskip("onnx")
+    numpy: Any = pytest.importorskip("numpy")
+    pytest.importorskip(runtime)
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    ports = [make.make_tensor_value_info(name, kind, shape) for name, shape in (("x", [1, 3]), ("y", [1, 2]))]
+    weights = [onnx.numpy_helper.from_array(numpy.ones((3, 2), "float32"), "w")]
+    graph = make.make_graph([make.make_node("MatMul", ["x", "w"], ["y"])], "g", ports[:1], ports[1:], weights)
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    path, build = folder / "model.onnx", folder / "build"
+    onnx.save(model, str(path), save_as_external_data=True, location="weights.bin", size_threshold=0)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    numpy.save(folder / "x.npy", numpy.ones((1, 3), "float32"))
+    build.mkdir()
+    settings = ModelSettings(
+        runtime=runtime,
+        builds=str(build),
+        file=str(path),
+        sequence=written(folder, text),
+        input_files={"x": str(folder / "x.npy")},
+    )
+    events: list[Any] = []
+    Building(settings, runtime_named(runtime), Reports(events.append)).build_file(str(path))
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    return events, build

@@ -56,6 +56,20 @@ def test_each_build_has_its_name_runtime_and_labels(bw: CommandLine) -> None:
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
+def test_builds_of_one_model_that_were_built_in_another_way_can_be_told_apart(bw: CommandLine) -> None:
+    def make(place: Path) -> None:
+        (place / "model.bin").write_bytes(b"x")
+
+    parts = {"runtime": "onnxruntime", "precision": "fp32", "onnx_opset": 17, "sequence": "1234"}
+    about = {"name": BERT, "sequence_file": "int8.py"}
+    BuildCache(bw.base / "builds").entry("d" * 32, make, parts=parts, about=about).release()
+    ways = [entry["way"] for entry in json.loads(bw("cache", "list", "--json").stdout) if entry["name"] == BERT]
+    assert ways == ["", "", "opset17 int8.py"]
+    assert "onnxruntime fp32 opset17 int8.py" in bw("cache", "list").stdout
+    assert "onnxruntime in fp32 (opset17 int8.py): " in bw("cache", "stats", BERT).stdout
+    assert "onnxruntime fp32 opset17 int8.py, " in bw("cache", "delete", BERT, "--dry-run").stdout
+
+
 def test_the_list_can_be_narrowed(bw: CommandLine) -> None:
     assert names(bw, "--label", "author=google") == [(BERT, "onnxruntime"), (BERT, "openvino"), (EAGER, "")]
     assert names(bw, "--label", "test_group=monthly", "--runtime", "openvino") == [(BERT, "openvino")]

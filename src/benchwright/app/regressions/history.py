@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from benchwright.regress.notify.notice import Notice
 
 _TREATMENT = "treatment"
+_RUNS_FOR_NAMES = 50  # the latest, where a name is looked for
 _COMMAND, _ANY = "command", "another one in every run"
 
 
@@ -77,7 +78,7 @@ def histories(results: Results, order: HistoryOrder) -> Histories:
         for measured in _of_run(run, order, known):
             found.setdefault(measured.series, []).append(measured)
     if not found:
-        raise _nothing(order, known)
+        raise _nothing(order, known, results)
     groups = _told_apart(_with_any_command(list(found.values())))
     return Histories([_series(same, order) for same in groups], unreadable, listed.trouble)
 
@@ -233,7 +234,7 @@ def failing(series: Sequence[BenchmarkHistory], fail_on: str) -> list[tuple[Benc
     return [(each, change) for each, change in last if fail_on == "changed" or change.verdict is Verdict.REGRESSED]
 
 
-def _nothing(order: HistoryOrder, known: set[str]) -> InvalidInput:
+def _nothing(order: HistoryOrder, known: set[str], results: Results) -> InvalidInput:
     if known and order.metric is not None:
         remedy = did_you_mean(order.metric, known) or f"it measured {', '.join(sorted(known))}"
         return InvalidInput(
@@ -243,11 +244,16 @@ def _nothing(order: HistoryOrder, known: set[str]) -> InvalidInput:
         return InvalidInput(
             f"no run of '{order.benchmark}' has a number", where="history", remedy="name one with --metric"
         )
-    return InvalidInput(
-        f"no run measured '{order.benchmark}'",
-        where="history",
-        remedy="'benchwright runs' lists the runs; a glob may name several benchmarks",
-    )
+    remedy = "'benchwright runs' lists the runs; a glob may name several benchmarks"
+    near = did_you_mean(order.benchmark, _latest_names(results))
+    return InvalidInput(f"no run measured '{order.benchmark}'", where="history", remedy=near or remedy)
+
+
+def _latest_names(results: Results) -> set[str]:
+    """The benchmarks of the latest runs."""
+    rows = list_runs(results, limit=_RUNS_FOR_NAMES).rows
+    runs = read_listed(results, [row for row in rows if row.status not in (RUNNING, UNREADABLE)], [])
+    return {result.benchmark.name for run in runs for result in run.results}
 
 
 def history_notice(series: Sequence[BenchmarkHistory], topic: str) -> Notice:

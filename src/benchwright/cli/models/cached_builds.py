@@ -134,7 +134,7 @@ def removed(
 
 
 def words(entry: CacheEntry) -> str:
-    what = " ".join(filter(None, (entry.kind, entry.runtime, entry.precision)))
+    what = " ".join(filter(None, (entry.kind, entry.runtime, entry.precision, entry.way)))
     return f"{entry.name} ({what}, {format_bytes(entry.size_bytes)}, last used {day(entry.last_used)})"
 
 
@@ -191,6 +191,7 @@ def _labels(entries: Sequence[CacheEntry]) -> dict[str, str]:
 def _build_lines(entry: CacheEntry, told: dict[str, object]) -> list[str]:
     made = f", made {day(entry.made)}" if entry.made is not None else ""
     what = " in ".join(filter(None, (entry.runtime, entry.precision))) or "build"
+    what += f" ({entry.way})" if entry.way else ""
     lines = [f"   {what}: {format_bytes(entry.size_bytes)}{made}, last used {day(entry.last_used)}"]
     steps, parts, files = told.get("steps"), told.get("parts"), told.get("files")
     if isinstance(steps, list) and steps:

@@ -57,7 +57,9 @@ def _check_runtimes(runtimes: Collection[str], where: str) -> None:
             raise InvalidInput(f"{name} runs the module itself and builds nothing", where=where, remedy=remedy)
 
 
-def sequence_of(path: str | None, runtimes: Collection[str], stops: str) -> tuple[str | None, str | None]:
+def sequence_of(
+    path: str | None, targets: Collection[str], runtimes: Collection[str], stops: str
+) -> tuple[str | None, str | None]:
     """Its absolute path and the digest of its content; InvalidInput if it is no build sequence, or nothing is built."""
     if path is None:
         return None, None
@@ -67,8 +69,10 @@ def sequence_of(path: str | None, runtimes: Collection[str], stops: str) -> tupl
         digest = digest_of_sequence(path)
     except BadSequenceFile as error:
         raise InvalidInput(error.text, where=error.where, remedy=error.remedy) from None
-    if not stops and all(not _builds(name) for name in runtimes or (DEFAULT_RUNTIME,)):
-        text = f"{', '.join(runtimes or (DEFAULT_RUNTIME,))} builds nothing, so a build sequence has no effect"
+    usual = [THROUGH_ONNX if target.lower().endswith(".onnx") else DEFAULT_RUNTIME for target in targets or ("",)]
+    used = runtimes or dict.fromkeys(usual)
+    if not stops and all(not _builds(name) for name in used):
+        text = f"{', '.join(used)} builds nothing, so a build sequence has no effect"
         raise InvalidInput(
             text, where="--sequence-file", remedy=f"add a runtime that builds, such as --runtime {THROUGH_ONNX}"
         )

@@ -26,6 +26,7 @@ from benchwright.kinds.models.kind import ModelsKind
 
 TRUSTED = "runs its own code when loaded, as --trust allows"
 _USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", ".tflite": "litert"}
+_OF_SEQUENCES = (".onnx", ".pt2")
 
 
 class ModelFileKind(ModelsKind):
@@ -46,7 +47,7 @@ class ModelFileKind(ModelsKind):
             known = ", ".join(_USUAL_RUNTIME)
             raise InvalidInput("is not a model file", where=target, remedy=f"name one that ends with {known}")
         _check_content(path, ending)
-        _check_nothing_for_scripts(target, options)
+        _check_options(target, options)
         made = []
         models = options.models
         notes = _code_of_its_own(path, target, models.trust) if ending == ".pt2" else ()
@@ -125,7 +126,13 @@ def _head(path: str | Path) -> bytes:
         return b""
 
 
-def _check_nothing_for_scripts(target: str, options: KindOptions) -> None:
+def _check_options(target: str, options: KindOptions) -> None:
+    ending = os.path.splitext(target)[1]
+    if options.models.sequence and ending.lower() not in _OF_SEQUENCES:
+        text = f"a build sequence changes modules of torch and ONNX files, and a {ending} file is neither"
+        raise InvalidInput(
+            text, where=target, remedy="leave out --sequence-file, or measure the .onnx file it came from"
+        )
     for given, name in ((any(options.points), "--param"), (options.script_args, "--script-args")):
         if given:
             text = f"{name} is for scripts: a model file has no arguments"

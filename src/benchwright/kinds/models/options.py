@@ -14,10 +14,12 @@ from benchwright.kinds.runtime_names import runtimes_named
 _DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility write them
 
 
-def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) -> ModelOptions:
+def model_options_of(
+    values: Mapping[str, Any], targets: Sequence[str] = (), *, any_runtime: bool = False
+) -> ModelOptions:
     """Checked options; InvalidInput for an unknown runtime, device, precision or shape. `any_runtime`: they are checked later."""
     runtimes = () if any_runtime else runtimes_named(_words(values.get("runtimes", ())), values.get("python"))
-    stops, sequence, digest = _of_builds(values, runtimes)
+    stops, sequence, digest = _of_builds(values, targets, runtimes)
     return ModelOptions(
         runtimes=runtimes,
         devices=_devices(values.get("devices", ())) or ("cpu",),
@@ -41,14 +43,16 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
     )
 
 
-def _of_builds(values: Mapping[str, Any], runtimes: Sequence[str]) -> tuple[str, str | None, str | None]:
+def _of_builds(
+    values: Mapping[str, Any], targets: Sequence[str], runtimes: Sequence[str]
+) -> tuple[str, str | None, str | None]:
     """After which stage to stop; the file of a build sequence, and the digest of its content."""
     if not any(values.get(name) for name in ("build_only", "export_only", "sequence_file")):
         return "", None, None
     from benchwright.kinds.models.build_options import sequence_of, stops_after
 
     stops = stops_after(values, runtimes)
-    return stops, *sequence_of(values.get("sequence_file"), runtimes, stops)
+    return stops, *sequence_of(values.get("sequence_file"), targets, runtimes, stops)
 
 
 def _limit(text: str) -> float:

@@ -169,7 +169,7 @@ def test_runs_can_be_ordered_by_their_commits(tmp_path: Path) -> None:
 
 def test_what_was_never_measured_is_an_error_that_helps(tmp_path: Path) -> None:
     results = kept(tmp_path, [measured(0, 1.0)])
-    with pytest.raises(InvalidInput, match="no run measured 'trian'"):
+    with pytest.raises(InvalidInput, match=r"no run measured 'trian'; did you mean 'train'\?"):
         histories(results, HistoryOrder(benchmark="trian"))
     with pytest.raises(InvalidInput, match=r"process\.duration"):
         histories(results, HistoryOrder(benchmark="train", metric="process.durations"))

@@ -247,8 +247,8 @@ def test_many_models_are_rows_of_one_table_not_sections() -> None:
     assert [section.heading[0] for section in many.sections] == [
         "Corpus",
         "How far they get",
-        "Tasks",
         "Why not",
+        "Tasks",
         "Models and runtimes",
     ]
     assert many.page is not None

@@ -9,10 +9,12 @@ import pytest
 from benchwright.app.option_values import script_args_of, shard_of
 from benchwright.app.requests import request_of
 from benchwright.app.resolve import resolve
+from benchwright.app.run import RunOrder, plan
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request
 from benchwright.kinds.models.corpora import corpora_folder
 from benchwright.kinds.models.script_notes import faults_of
+from benchwright.runs.base_folder import BaseFolder
 
 SCRIPT = '"""A model of ours."""\nimport torch\n'
 
@@ -62,6 +64,15 @@ def test_a_shuffle_depends_on_the_seed_alone(tmp_path: Path) -> None:
     assert first == names(asked(tmp_path, other, shuffle=True, seed=3))
     assert first != sorted(first)
     assert first != names(asked(tmp_path, one, shuffle=True, seed=4))
+
+
+def test_the_plan_launches_scripts_in_their_shuffled_order(tmp_path: Path) -> None:
+    folder = str(folder_of(tmp_path / "many", *(f"m{n:02}.py" for n in range(6))))
+    request = asked(tmp_path, folder, shuffle=True, seed=3)
+    planned = plan(RunOrder(request=request, base=BaseFolder(tmp_path)))
+    launched = [job.benchmark for together in planned.launches for job in together]
+    assert launched == names(request)
+    assert launched != sorted(launched)
 
 
 def test_a_script_named_by_itself_is_in_every_shard(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def corpus_tables(corpus: Corpus) -> tuple[ReportTable, ...]:
     made = (
         runtimes_table(corpus),
         funnel_table(corpus),
-        tasks_table(corpus),
         causes_table(corpus),
+        tasks_table(corpus),
         matrix_table(corpus),
     )
     return tuple(table for table in made if table.rows)
