@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NO_FORWARD, NotInZoo, ZooRequest
-from benchmodels.zoo.transformers import build, catalogue, sizes
+from benchmodels.zoo.transformers import build, catalogue, outputs, sizes
 from benchmodels.zoo.transformers.zoo import TransformersZoo
 
 pytestmark = pytest.mark.timeout(600)  # a loaded machine imports slowly
@@ -166,3 +166,65 @@ def test_reasons_are_true(zoo: TransformersZoo) -> None:
         with pytest.raises(NotInZoo, match="needs timm") as wrapper:
             built(zoo, "timm_wrapper")
         assert wrapper.value.cause == NEEDS_PACKAGE
+
+
+def test_a_class_gets_the_configuration_that_it_takes(zoo: TransformersZoo) -> None:
+    """The registry names MusicgenModel, the decoder, with the configuration of the whole."""
+    model = built(zoo, "musicgen", batch_size="2")
+    assert model.module.config.model_type == "musicgen_decoder"
+    assert model.kwargs["input_ids"].shape[0] == 2 * model.module.config.num_codebooks
+
+
+def test_an_assistant_gets_keys_and_values_of_the_model_it_drafts_for(zoo: TransformersZoo) -> None:
+    model = built(zoo, "gemma4_assistant", max_seq_length="5")
+    shared = model.kwargs["shared_kv_states"]
+    assert {kind: keys.shape[2] for kind, (keys, _) in shared.items()} == {"sliding_attention": 5, "full_attention": 5}
+
+
+class Attending:
+    """Stands for a model whose plain attention returns NaN."""
+
+    _supports_sdpa = True
+
+    def __init__(self, torch: Any, works: bool) -> None:
+        self.torch, self.works = torch, works
+        self.config = type("Config", (), {"_attn_implementation": "eager"})()
+
+    def set_attn_implementation(self, name: str) -> None:
+        self.config._attn_implementation = name
+
+    def __call__(self) -> Any:
+        usual = self.works and self.config._attn_implementation == "sdpa"
+        return self.torch.tensor([1.0 if usual else float("nan")])
+
+
+@pytest.mark.parametrize(("works", "expected"), [(True, "sdpa"), (False, "eager")])
+def test_attention_that_returns_nan_is_replaced_if_that_helps(works: bool, expected: str) -> None:
+    torch = pytest.importorskip("torch")
+    model = Attending(torch, works)
+    outputs.repaired(torch, model, {})
+    assert model.config._attn_implementation == expected
+
+
+def layers(torch: Any, weight: float) -> Any:
+    """A chain of convolutions and batch norms that makes values smaller by about this factor each."""
+    parts = [part for _ in range(12) for part in (torch.nn.Conv2d(1, 1, 1, bias=False), torch.nn.BatchNorm2d(1))]
+    for part in parts[::2]:
+        torch.nn.init.constant_(part.weight, weight)
+    return torch.nn.Sequential(*parts, torch.nn.Dropout(0.5)).eval()
+
+
+def test_outputs_that_vanish_get_a_usual_size_and_others_stay() -> None:
+    torch = pytest.importorskip("torch")
+    call = {"input": torch.arange(16.0).reshape(1, 1, 4, 4)}
+    tiny, usual = layers(torch, 0.1), layers(torch, 0.9)
+    with torch.no_grad():
+        assert tiny(**call).abs().max() < outputs.VANISHED
+        before = usual(**call)
+        outputs.repaired(torch, tiny, call)
+        outputs.repaired(torch, usual, call)
+        assert 0.1 < tiny(**call).abs().max() < 10
+        assert torch.equal(tiny(**call), tiny(**call))  # the dropout stays off
+        assert torch.equal(usual(**call), before)
+    assert not any(part.training for part in tiny.modules())
+    assert {part.momentum for part in tiny.modules() if hasattr(part, "momentum")} == {0.1}

@@ -23,9 +23,10 @@ from benchmodels.zoo.base import (
 )
 from benchmodels.zoo.transformers import sizes
 from benchmodels.zoo.transformers.catalogue import Architecture
-from benchmodels.zoo.transformers.configs import complete, smaller, widest
+from benchmodels.zoo.transformers.configs import complete, configs_in, smaller, widest
 from benchmodels.zoo.transformers.inputs import ModelArguments, arguments
 from benchmodels.zoo.transformers.multimodal import with_placeholders
+from benchmodels.zoo.transformers.outputs import repaired
 from benchmodels.zoo.transformers.sizes import SizeTarget
 from benchmodels.zoo.transformers.tables import NEEDED
 
@@ -139,7 +140,14 @@ def _classes(architecture: Architecture, head: str) -> Tuple[Any, Any]:
     if type(kind).__name__ == "DummyObject":
         needed = ", ".join(getattr(kind, "_backends", ()))
         raise NotInZoo(f"{name} needs {needed}", NEEDS_PACKAGE)
-    return kind, complete(config)
+    return kind, complete(_of_class(kind, config))
+
+
+def _of_class(kind: Any, config: Any) -> Any:
+    """The configuration, or the one inside it that the class takes: the library's registry names some with that of a whole model."""
+    taken = getattr(kind, "config_class", None)
+    inside = [each for each in configs_in(config) if taken is not None and isinstance(each, taken)]
+    return inside[0] if inside else config
 
 
 def _missing(error: ImportError) -> NotInZoo:
@@ -175,7 +183,7 @@ def _attempt(kind: Any, config: Any, request: ZooRequest, is_tried: bool, is_tex
             else with_placeholders(inputs, _call(inputs, inputs.names()))
         )
         if is_tried:
-            model(**call)
+            repaired(torch, model, call)
     notes = ("called with text alone",) if is_text else ()
     return ZooModel(model, (), call, inputs.sizes.batch, "the batch size", notes)
 

@@ -154,22 +154,39 @@ class ModelArguments:
             return torch.full(shape, int(field))
         if kind == "rows":
             return torch.tensor([shape] * self.sizes.batch)
+        if kind == "places":
+            return torch.cartesian_prod(*(torch.arange(size) for size in shape)).repeat(self.sizes.batch, 1, 1)
+        if kind == "pairs":
+            return self._keys_and_values()
         if kind == "sizes":
             return torch.tensor([self.sizes.image] * self.sizes.batch)
         return {"ones": torch.ones, "zeros": torch.zeros}[kind](shape, dtype=getattr(torch, field or "long"))
 
     def _number(self, size: Any) -> int:
-        known = {"B": self.sizes.batch, "L": self.sizes.length, "H": self.sizes.image[0], "W": self.sizes.image[1]}
+        known = {"B": self.sizes.batch, "L": self.sizes.length, "H": self.sizes.image[0], "W": self.sizes.image[1], "2": 2}
         if isinstance(size, int) or str(size).isdigit():
             return int(size)
         if size == "past_length":
             return int(self.config.context_length + max(self.config.lags_sequence))
-        value = known.get(size)
-        if value is None:
-            value = self.config
-            for name in str(size).split("."):
-                value = getattr(value, name)
-        return int(value)
+        product = 1
+        for factor in str(size).split("*"):
+            value = known.get(factor)
+            if value is None:
+                value = self.config
+                for name in factor.split("."):
+                    value = getattr(value, name)
+            product *= len(value) if isinstance(value, (list, tuple)) else int(value)
+        return product
+
+    def _keys_and_values(self) -> Dict[str, Tuple[Tensor, Tensor]]:
+        """Kind of layer → keys and values of the words so far."""
+        text = self.config.get_text_config()
+        found = {}
+        for place, kind in enumerate(text.layer_types):
+            layer = text.per_layer_config[place]
+            shape = (self.sizes.batch, layer.num_key_value_heads, self.sizes.length, layer.head_dim)
+            found[kind] = (self.torch.randn(shape), self.torch.randn(shape))
+        return found
 
 
 def arguments(function: Callable[..., Any]) -> Dict[str, bool]:

@@ -21,9 +21,10 @@ def with_placeholders(inputs: ModelArguments, call: Dict[str, Any]) -> Dict[str,
     for method, fields, names in KINDS:
         given = next((name for name in names if name in call), None)
         token = found_in(inputs.config, *fields)
-        if given is None or not isinstance(token, int) or "input_ids" not in call or not hasattr(inputs.model, method):
+        owner = next((part for part in (inputs.model, getattr(inputs.model, "vlm", None)) if hasattr(part, method)), None)
+        if given is None or not isinstance(token, int) or "input_ids" not in call or owner is None:
             continue
-        call, count = _features(inputs, call, getattr(inputs.model, method), given)
+        call, count = _features(inputs, call, getattr(owner, method), given)
         if count:
             batch = inputs.sizes.batch
             words = inputs.torch.full((batch, count // batch), token)
@@ -47,12 +48,16 @@ def _features(inputs: ModelArguments, call: Dict[str, Any], method: Any, given: 
                 call = {**call, name: made}
     if "image_grid_thw" in needs and "image_grid_thw" in inputs.arguments:
         parts["image_grid_thw"] = call["image_grid_thw"] = inputs.made("image_grid_thw")
+    if method.__self__ is not inputs.model:  # it takes the images of all cameras one after another
+        parts[given] = parts[given].flatten(0, 1)
     return call, _rows(inputs, method(**parts))
 
 
 def _rows(inputs: ModelArguments, features: Value) -> int:
     """Features in all; the last dimension is their width."""
-    if hasattr(features, "pooler_output"):
+    if hasattr(features, "deepstack_features"):  # for several layers, each as many
+        features = features.deepstack_features[0][1]
+    elif hasattr(features, "pooler_output"):
         features = features.pooler_output
     if isinstance(features, (list, tuple)):
         return sum(_rows(inputs, part) for part in features)

@@ -4,6 +4,31 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
+_SIDES = {"longratio": 7, "midratio": 5, "shortratio": 3}
+# Text detectors that bring the scales of an image together: kernel, stride and padding of each convolution; how far to enlarge each.
+PATHS = {
+    "intraclass_block_config": {
+        "reduce_channel": [1, 1, 0],
+        "return_channel": [1, 1, 0],
+        **{f"vertical_long_to_small_conv_{name}": [[n, 1], 1, [n // 2, 0]] for name, n in _SIDES.items()},
+        **{f"horizontal_small_to_long_conv_{name}": [[1, n], 1, [0, n // 2]] for name, n in _SIDES.items()},
+        **{f"symmetric_conv_long_{name}": [n, 1, n // 2] for name, n in _SIDES.items()},
+    },
+    "scale_factor_list": [1, 2, 4, 8],
+    "kernel_list": [3, 2, 2],
+}
+# A backbone with an output of each stage, each half as large as the one before.
+SCALES = {
+    "model_type": "pp_lcnet_v4",
+    "out_indices": [1, 2, 3, 4],
+    "block_configs": [
+        [[3, 96, 96, 1, True]],
+        [[3, 96, 96, 2, False]],
+        [[3, 96, 192, 2, False]],
+        [[3, 192, 384, 2, False]],
+    ],
+}
+
 # Values without which the class of a configuration makes no model that can be called.
 NEEDED: Dict[str, Dict[str, Any]] = {
     "autoformer": {"prediction_length": 24},
@@ -21,19 +46,39 @@ NEEDED: Dict[str, Dict[str, Any]] = {
             "full_attention": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [24, 20, 20]},
         }
     },
+    "deepseek_ocr2_encoder": {"hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] + ["sparse"] * 31, "num_experts_per_tok": 6},
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"num_experts_per_tok": 6},
     "diffusion_gemma_text": {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 256},
     "dots1": {"n_routed_experts": 128, "num_experts_per_tok": 6, "n_shared_experts": 2},
     "esm": {"vocab_size": 33, "pad_token_id": 1},
-    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
+    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}},
+    "granite4_vision": {
+        "vision_config": {"model_type": "clip_vision_model", "image_size": 336, "patch_size": 14},
+        "downsample_rate": "1/2",
+        "deepstack_layer_map": [[-7, 3], [-1, 0]],
+    },
     "glm4v_moe_text": {"head_dim": 128},
     "lw_detr": {"projector_scale_factors": [1.0]},
-    "step3p7_text": {"sliding_window": 512},
+    "moonshine_streaming": {"num_key_value_heads": 8},
+    "pp_ocrv5_server_det": PATHS,
+    "pp_ocrv6_medium_det": {**PATHS, "backbone_config": SCALES},
+    "pp_ocrv6_small_det": {"layer_list_out_channels": [96, 96, 192, 384], "backbone_config": SCALES},
+    "qwen4_exp_text": {
+        "indexer_n_heads": 16,
+        "indexer_kv_heads": 1,
+        "indexer_head_dim": 128,
+        "indexer_budget": 2048,
+        "indexer_compress_ratio": 4,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25},
+    },
+    "step3p5": {"sliding_window": 512},  # the text model of step3p7
+    "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
     "hunyuan_vl_text": {
         "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [16, 16, 16, 16]}
     },
-    "pp_doclayout_v2": {"class_thresholds": [0.5] * 100},
+    "pp_doclayout_v2": {"class_thresholds": [0.5] * 25, "class_order": list(range(25))},
     "vitmatte": {
         "hidden_size": 768,
         "convstream_hidden_sizes": [48, 96, 192],
@@ -85,6 +130,7 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
     "emu3_vqgan": {**NARROW, "hidden_size": 128},
     "glm_image_vqmodel": NARROW,
     "janus_vqgan": NARROW,
+    "deepseek_ocr2_sam_vision_model": {"downsample_channels": [32, 56]},
     "depth_pro": {"patch_size": 56, "intermediate_hook_ids": [1, 0]},
     "kosmos-2": {"latent_query_num": 4},
     "tvp": {"max_img_size": 64, "visual_prompt_size": 8, "num_frames": 2},
@@ -96,6 +142,11 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
     "cvt": {"depth": [1, 2, 3]},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 16, "mamba_d_head": 8},
     "gemma3": {"mm_tokens_per_image": 4},
+    "granite4_vision": {
+        "deepstack_layer_map": [[-2, 1], [-1, 0]],
+        "spatial_target_layers": [0, 0, 1, 1],
+        "image_grid_pinpoints": [[56, 112]],
+    },
     "seggpt": {
         "image_size": [128, 64],
         "num_hidden_layers": 5,
@@ -122,7 +173,8 @@ TINY_FIELDS: Dict[str, Dict[str, Any]] = {
 # Configuration of an encoder → its fields that hold the width of the text model, if not the usual ones.
 OUTPUT_WIDTHS: Dict[str, Tuple[str, ...]] = {"qwen2_vl_vision": ("hidden_size",)}
 # Inputs of unusual shapes: kind of number, then sizes: B(atch), L(ength), a number, or a field of the configuration.
-# "ids FIELD": ids below that field; "rows": the same numbers for each item of the batch.
+# "ids FIELD": ids below that field; "rows": the same numbers for each item of the batch; "places": across and down in a grid of
+# that size; "pairs": keys and values of each kind of layer. "FIELD*2": a product, in which a list counts as its length.
 Shape = Tuple[Any, ...]
 SERIES = {
     "past_values": ("float", "B", "past_length"),
@@ -143,6 +195,12 @@ LINE = {"pixel_values": ("float", "B", 3, 48, 320)}  # of text
 ONE_IMAGE = {"pixel_values": ("float", "B", 1, 3, "H", "W")}
 TWO_IMAGES = {"pixel_values": ("float", "B", 2, 3, "H", "W")}
 TILES = {"pixel_values": ("float", "B", 3, 3, "H", "W"), "image_sizes": ("sizes", "B")}
+MUSIC = {
+    "input_ids": ("ids vocab_size", "num_codebooks*B", "L"),
+    "encoder_hidden_states": ("float", "B", "L", "hidden_size"),
+}
+# What an assistant gets from the model for which it drafts.
+OF_ANOTHER = {"inputs_embeds": ("float", "B", 1, "backbone_hidden_size*2"), "shared_kv_states": ("pairs",)}
 INPUTS: Dict[str, Dict[str, Shape]] = {
     "decision_transformer": {
         "states": ("float", "B", "L", "state_dim"),
@@ -175,9 +233,15 @@ INPUTS: Dict[str, Dict[str, Shape]] = {
     "lfm2_vl": PATCHES,
     "minicpm_ocr_vision": STRIP,
     "minicpmv4_7_vision": STRIP,
+    "gemma4_vision": {"pixel_values": ("float", "B", 36, 768), "pixel_position_ids": ("places", 6, 6)},
+    "gemma4_assistant": OF_ANOTHER,
+    "gemma4_unified_assistant": OF_ANOTHER,
+    "granite4_vision": TILES,
+    "musicgen_decoder": MUSIC,
+    "musicgen_melody_decoder": MUSIC,
     "muse_glimmer_assistant": {
         "noise_embeds": ("float", "B", "L", "hidden_size"),
-        "context_hidden_states": ("float", "B", "L", "hidden_size"),
+        "context_hidden_states": ("float", "B", "L", "hidden_size*target_layer_ids"),
     },
     "omdet-turbo": {
         "classes_input_ids": ("ids text_config.vocab_size", 2, "L"),
@@ -186,7 +250,11 @@ INPUTS: Dict[str, Dict[str, Shape]] = {
         "tasks_attention_mask": ("ones", "B", "L"),
         "classes_structure": ("full 2", "B"),
     },
-    "pi0": {"action_embeds": ("float", "B", 4, "dit_config.hidden_size")},
+    "pi0": {
+        **ONE_IMAGE,
+        "action_embeds": ("float", "B", 4, "dit_config.hidden_size"),
+        "pixel_attention_mask": ("ones bool", "B", 1),
+    },
     "qwen3_asr_encoder": {"input_features": ("float", "B", "num_mel_bins", 200)},
     "seggpt": {
         "pixel_values": ("float", "B", 3, 64, 64),
