@@ -163,7 +163,13 @@ class ModelArguments:
         return {"ones": torch.ones, "zeros": torch.zeros}[kind](shape, dtype=getattr(torch, field or "long"))
 
     def _number(self, size: Any) -> int:
-        known = {"B": self.sizes.batch, "L": self.sizes.length, "H": self.sizes.image[0], "W": self.sizes.image[1], "2": 2}
+        known = {
+            "B": self.sizes.batch,
+            "L": self.sizes.length,
+            "H": self.sizes.image[0],
+            "W": self.sizes.image[1],
+            "2": 2,
+        }
         if isinstance(size, int) or str(size).isdigit():
             return int(size)
         if size == "past_length":

@@ -21,7 +21,9 @@ def with_placeholders(inputs: ModelArguments, call: Dict[str, Any]) -> Dict[str,
     for method, fields, names in KINDS:
         given = next((name for name in names if name in call), None)
         token = found_in(inputs.config, *fields)
-        owner = next((part for part in (inputs.model, getattr(inputs.model, "vlm", None)) if hasattr(part, method)), None)
+        owner = next(
+            (part for part in (inputs.model, getattr(inputs.model, "vlm", None)) if hasattr(part, method)), None
+        )
         if given is None or not isinstance(token, int) or "input_ids" not in call or owner is None:
             continue
         call, count = _features(inputs, call, getattr(owner, method), given)
