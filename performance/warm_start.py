@@ -134,13 +134,14 @@ def tell_ratios(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
 
 
 def tell_costs(rounds: dict[bool, list[dict[str, Figures]]]) -> float:
-    """The median of warm launches but the first of each round."""
+    """The median of launches but the first of each round."""
     medians = {}
     for cold, made in rounds.items():
         in_turn = [sorted(one.values(), key=lambda figures: figures["began"]) for one in made]
-        further = [f["beyond"] for one in in_turn for f in one[1:] if f["warm"] == float(not cold)]
+        alike = [[f["beyond"] for f in one if f["warm"] == float(not cold)] for one in in_turn]
+        further = [beyond for one in alike for beyond in one[1:]]  # the first waits until its warm process is ready
         if not further:
-            sys.exit("no launch was started warm; see the remarks in its stream")
+            sys.exit("fewer than two launches were started warm; see the remarks in their streams")
         medians[cold] = statistics.median(further)
         print(
             f"  a further model, {'cold' if cold else 'warm'}: median {medians[cold]:.2f} s, best {min(further):.2f} s"

@@ -184,7 +184,7 @@ class _Measurement:
             probe_path=str(self.probe.folder),
             usable_cores=usable_cores(self.machine),
             not_ready={b.name: why for b in benchmarks if (why := self.stored.not_ready.get(b.name)) is not None},
-            goes_on=self.made > 0,
+            goes_on=self.made > 0 or any(b.is_open for b in self.stored.benchmarks),
         )
 
     def _show_plan(self) -> None:

@@ -39,11 +39,13 @@ class ModelExecutor(FakeExecutor):
         super().__init__({}, machine=here(), **more)
         self._events = events or {}
         self.killed_before: str | None = None
+        self.warm: list[str] = []  # ids of the jobs that may start warm
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if self.killed_before is not None and jobs[0].id.startswith(self.killed_before):
             raise RuntimeError("kill -9")
         outcomes = super().run(jobs, listener)
+        self.warm += [job.id for job in jobs if job.warm]
         for job in jobs if not self._stopped else ():
             settings = job.probe["models"]
             if settings["mode"] == "discover":
@@ -128,6 +130,15 @@ def test_the_models_of_a_script_are_measured_before_the_next_is_searched(make: M
     assert statuses(run) == {"a.py::Net@torch-eager": "ok", "b.py::Net@torch-eager": "ok"}
     assert statuses(make.stored) == statuses(run)
     assert [x.position for r in make.stored.results for x in r.launches] == [0, 1]
+
+
+def test_already_the_first_of_several_scripts_starts_warm(make: Making) -> None:
+    executor = ModelExecutor()
+    make(make.script("a.py"), make.script("b.py"), executor=executor)
+    assert executor.warm == executor.ran
+    alone = ModelExecutor()
+    make(make.script("c.py"), executor=alone)
+    assert (len(alone.ran), alone.warm) == (2, [])
 
 
 def test_what_alternates_across_scripts_is_searched_first(make: Making) -> None:

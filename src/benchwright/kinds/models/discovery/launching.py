@@ -34,10 +34,12 @@ class ScriptLauncher:
         self._observer = observer
         self._launched = 0
 
-    def run(self, script: Benchmark, folder: Path, *, count_work: bool = False) -> ScriptDiscovery:
+    def run(
+        self, script: Benchmark, folder: Path, *, goes_on: bool = False, count_work: bool = False
+    ) -> ScriptDiscovery:
         """What the script called; its events and its output go to `folder`.
 
-        `count_work`: it also counts the models' arithmetic, which calls them again.
+        `goes_on`: others follow. `count_work`: it also counts the models' arithmetic, which calls them again.
         """
         folder.mkdir(exist_ok=True)
         plan = make_plan(
@@ -49,7 +51,7 @@ class ScriptLauncher:
             probe_path=str(probe_folder(self._base.artifacts, self._observer.on_trouble, ScriptKind.probe_packages)),
             usable_cores=usable_cores(self._executor.machine()),
             count_work=count_work,
-            goes_on=self._launched > 0,
+            goes_on=goes_on or self._launched > 0,
         )
         self._launched += 1
         if script.name in plan.skipped:
@@ -90,7 +92,7 @@ def discover(
                     found[script.name] = kept
                     continue
                 observer.on_discovery(number, len(scripts), script)
-                discovery = kept or launcher.run(script, aside)
+                discovery = kept or launcher.run(script, aside, goes_on=number < len(scripts))
                 if not stopped() and _lacks_work(discovery):
                     discovery = _with_work(discovery, launcher.run(script, aside / "work", count_work=True))
                 refuse_if_stopped(stopped)

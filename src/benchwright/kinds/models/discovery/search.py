@@ -79,7 +79,7 @@ class ModelSearch:
         discovery = self._earlier.of(script)
         if discovery is None:
             self._observer.on_discovery(number, total, script)
-            discovery = self._launcher.run(script, folder)
+            discovery = self._launcher.run(script, folder, goes_on=number < total)
             if self._folder is None:
                 refuse_if_stopped(stopped)
             elif stopped():
