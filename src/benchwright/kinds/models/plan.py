@@ -34,8 +34,11 @@ _SAME = (
     *("zoo", "scale", "zoo_parameters"),
 )
 # Others load a build instead of torch, and their memory is to be their own.
-_MODULE_RUNTIMES = ("torch-eager", "torch-compile")
+_COMPILING = ("torch-compile", "torch-compile-max-autotune", "torch-compile-cuda-graphs")
+_MODULE_RUNTIMES = ("torch-eager", *_COMPILING)
+_INDUCTOR = (*_COMPILING, "aot-inductor")
 _TORCH = ("torch",)
+OF_COMPILERS = ("benchmodels.runtimes.parts.compile_imports",)
 OF_EXPORTS = ("benchmodels.runtimes.parts.export_imports",)
 _OF_ZOOS = {
     "transformers": ("transformers.modeling_utils", "transformers.models.auto.modeling_auto"),
@@ -88,7 +91,7 @@ class ModelPlanner(PlainPlanner):
         probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
         if context.settings.lean_cache and (repeat is None or repeat + 1 == launches_of(benchmark, context.settings)):
             probe["models"]["lean"] = True
-        warm = _imports_of(work) if work.runtime in _MODULE_RUNTIMES else ()
+        warm = imports_of(work) if work.runtime in _MODULE_RUNTIMES else ()
         # A script may use the GPU whenever it likes; a zoo's models are built on the processor.
         ahead = bool(warm) and work.zoo is not None and work.device.startswith("cuda")
         argv = (work.python, *_MODULE, *words)
@@ -97,18 +100,19 @@ class ModelPlanner(PlainPlanner):
         return JobCommand(argv, work.cwd, env | benchmark.env, probe=probe, warm=warm, ahead=ahead, build=build)
 
 
-def _imports_of(model: Model) -> tuple[str, ...]:
-    """What can be imported before its process is forked."""
+def imports_of(model: Model) -> tuple[str, ...]:
+    """What can be imported before its process is forked. A script may set what the compiler reads when it is imported."""
+    compiler = OF_COMPILERS if model.script is None and model.runtime in _INDUCTOR else ()
     if model.zoo is None:
-        return _TORCH
-    return (*_TORCH, *_OF_ZOOS.get(model.zoo.partition(":")[0], ()), "benchmodels.zoo.opening")
+        return (*_TORCH, *compiler)
+    return (*_TORCH, *_OF_ZOOS.get(model.zoo.partition(":")[0], ()), "benchmodels.zoo.opening", *compiler)
 
 
 def _build_of(model: Model, probe: Mapping[str, Mapping[str, object]]) -> JobBuild:
     """What is built is a module of torch, except from a file of another runtime."""
     from_torch = model.file is None or model.file.endswith(".pt2")
     only = {"models": {**probe["models"], "stops_after": model.stops_after or "ahead", "lean": False}}
-    imports = (*_imports_of(model), *(OF_EXPORTS if builds_from_onnx(model.runtime) else ()))
+    imports = (*imports_of(model), *(OF_EXPORTS if builds_from_onnx(model.runtime) else ()))
     return JobBuild(probe=only, warm=imports if from_torch else ())
 
 

@@ -123,6 +123,16 @@ def test_random_numbers_differ_between_processes(executor, make_job):
     assert first[1] != second[1]
 
 
+@pytest.mark.parametrize(
+    "code", ["import threading, time; threading.Thread(target=time.sleep, args=(300,), daemon=True).start()", "1 / 0"]
+)
+def test_imports_that_only_save_time_and_prevent_forking_are_left_out(executor, make_job, home, code):
+    (home / "spoiling_imports.py").write_text(code)
+    job = make_job("import sys; print('spoiling_imports' in sys.modules)", warm=("colorsys", "spoiling_imports"))
+    run(executor, job)
+    assert (is_warm(job), remarks(job), printed(job)) == (True, [], "False\n")
+
+
 def test_another_environment_means_another_warm_process(executor, make_job):
     code = "import os; print(os.environ.get('MKL_NUM_THREADS'), os.environ['BENCHPROBE_CONFIG'].count(__file__[-9:-3]))"
     for threads in ("1", "2"):

@@ -13,7 +13,7 @@ from builders import job as job_in
 
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
-from benchwright.kinds.models.plan import thread_settings
+from benchwright.kinds.models.plan import OF_COMPILERS, thread_settings
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked like this on Linux only")
@@ -52,3 +52,30 @@ def test_threads_and_random_numbers_are_those_of_a_process_started_afresh(tmp_pa
         assert found[threads, True]["policy"] == "PASSIVE"
         # The idle threads of OpenBLAS, which numpy starts when it is imported, need not be there.
         assert 0 <= found[threads, False]["running"] - found[threads, True]["running"] <= threads - 1
+
+
+COMPILING = """import torch, json, os, sys, threading
+before = set(sys.modules)
+import torch._inductor.compile_fx, torch._inductor.runtime.triton_heuristics
+told = {"imported": len(set(sys.modules) - before), "pool": os.environ.get("TORCH_WARM_POOL")}
+told["cuda"] = torch.cuda.is_initialized() or "torch.utils.cpp_extension" in before
+print(json.dumps({**told, "threads": threading.active_count()}))
+"""
+
+
+def test_torchs_compiler_is_imported_before_and_has_started_nothing(tmp_path: Path) -> None:
+    """`cuda`: torch.utils.cpp_extension asks the driver for devices when it is imported."""
+    (tmp_path / "script.py").write_text(COMPILING)
+    words = (sys.executable, "-m", "benchmodels", str(tmp_path / "script.py"))
+    job = job_in(
+        *words,
+        folder=tmp_path,
+        id="a",
+        warm=("torch", *OF_COMPILERS),
+        probe={"models": {"mode": "discover", "seed": 3}},
+    )
+    with LocalExecutor() as executor:
+        executor.run([job], Listener())
+    assert events(job, "start")[0].get("warm")
+    found = json.loads(gzip.decompress(Path(job.log + ".gz").read_bytes()))
+    assert found == {"imported": 0, "pool": None, "cuda": False, "threads": 1}

@@ -15,7 +15,7 @@ from benchwright.core.model import Model
 from benchwright.core.status import Status
 from benchwright.kinds.models.benchmarks import variant_name
 from benchwright.kinds.models.build_options import as_built, builds_from_onnx
-from benchwright.kinds.models.plan import OF_EXPORTS
+from benchwright.kinds.models.plan import OF_COMPILERS, OF_EXPORTS, imports_of
 from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 
@@ -83,3 +83,14 @@ def test_what_an_export_imports_is_ready_before_its_process_is_forked() -> None:
         *(True, True, False, False)
     ]
     assert all(find_spec(name) for name in OF_EXPORTS)
+
+
+@pytest.mark.parametrize("runtime", ["torch-compile", "torch-compile-max-autotune", "aot-inductor"])
+def test_the_compiler_is_ready_before_a_process_is_forked_that_runs_no_script(runtime: str) -> None:
+    def model(**given: str) -> Model:
+        return Model(**({"runtime": runtime, "python": "py", "cwd": "/", "identity": "ab"} | given))
+
+    assert set(OF_COMPILERS) <= set(imports_of(model(zoo="timm:resnet18"))) & set(imports_of(model(file="/a.pt2")))
+    assert imports_of(model(script="/a.py")) == ("torch",)  # it may set what the compiler reads when it is imported
+    assert imports_of(model(zoo="timm:resnet18", runtime="torch-eager"))[-1] == "benchmodels.zoo.opening"
+    assert all(find_spec(name) for name in OF_COMPILERS)
