@@ -228,3 +228,24 @@ def test_outputs_that_vanish_get_a_usual_size_and_others_stay() -> None:
         assert torch.equal(usual(**call), before)
     assert not any(part.training for part in tiny.modules())
     assert {part.momentum for part in tiny.modules() if hasattr(part, "momentum")} == {0.1}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "count", "tied"),
+    [([3.0, 2.0, 1.0], 2, False), ([3.0, 2.0, 2.0], 2, True), ([2.0, 2.0, 1.0], 2, False), ([2.0, 2.0], 2, False)],
+)
+def test_a_choice_is_a_tie_if_the_next_number_is_as_large(numbers: list[float], count: int, tied: bool) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Chooser(torch.nn.Module):  # type: ignore[name-defined,misc]
+        def forward(self, scores: Any) -> Any:
+            return scores.topk(count, dim=0).values
+
+    assert outputs._called(torch, Chooser(), {"scores": torch.tensor(numbers)}).tied is tied
+
+
+def test_routers_that_find_all_experts_equal_get_random_weights(zoo: TransformersZoo) -> None:
+    """transformers starts those of afmoe as zeros: which experts are chosen would depend on the runtime."""
+    model = built(zoo, "afmoe")
+    routers = [weight for name, weight in model.module.named_parameters() if name.endswith("router.gate.weight")]
+    assert routers and all(weight.any() for weight in routers)

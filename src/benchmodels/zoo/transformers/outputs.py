@@ -1,33 +1,73 @@
-"""A first call of a model with random weights, whose outputs should be numbers of a usual size, so that they can be checked."""
+"""A first call of a model with random weights, and what it takes for its outputs to be numbers that can be checked."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping
+from typing import Any, List, Mapping, NamedTuple
 
 from benchmodels.tensors import flatten
 from benchmodels.types import Module, Tensor, Value
 
 VANISHED = 1e-9  # the largest output: deep narrow layers made the values ever smaller
+TIE = 1e-5  # of the largest number: a choice between numbers as near as this depends on rounding
+SPREAD = 0.02  # of random weights
 USUAL_ATTENTION = "sdpa"
 
 
+class Called(NamedTuple):
+    """`outputs`: those that hold real numbers. `tied`: whether the best of equal numbers were chosen."""
+
+    outputs: List[Tensor]
+    tied: bool
+
+
 def repaired(torch: Any, model: Module, call: Mapping[str, Value]) -> None:
-    """Calls it. The usual attention replaces one that returns NaN; batch norms get statistics if the outputs vanish."""
-    outputs = _called(model, call)
-    if any(bool(torch.isnan(tensor).any()) for tensor in outputs):
+    """Calls it. The usual attention replaces one that returns NaN. Batch norms get statistics, and layers that start as zero
+    random weights, if outputs vanish or choices are ties: those of two runtimes would differ, and both be right."""
+    found = _called(torch, model, call)
+    if _has_nan(torch, found):
         _use_usual_attention(torch, model, call)
-    elif outputs and max(_largest(tensor) for tensor in outputs) < VANISHED:
+    elif found.tied or (found.outputs and max(_largest(tensor) for tensor in found.outputs) < VANISHED):
+        _fill_zeros(torch, model)
         _set_statistics(torch, model, call)
 
 
-def _called(model: Module, call: Mapping[str, Value]) -> List[Tensor]:
-    """Its outputs that hold real numbers."""
-    found: Dict[str, Any] = dict(flatten(model(**call)))
-    return [tensor for tensor in found.values() if tensor.is_floating_point() and tensor.numel()]
+def _called(torch: Any, model: Module, call: Mapping[str, Value]) -> Called:
+    choices: List[bool] = []
+
+    class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = function(*args, **(kwargs or {}))
+            if getattr(function, "__name__", "") == "topk" and args and args[0].is_floating_point():
+                choices.append(_is_tie(torch, args[0], *_count_and_dimension(args, kwargs or {})))
+            return made
+
+    with Watch():
+        outputs = model(**call)
+    numbers = [tensor for _, tensor in flatten(outputs) if tensor.is_floating_point() and tensor.numel()]
+    return Called(numbers, any(choices))
+
+
+def _count_and_dimension(args: Any, kwargs: Mapping[str, Any]) -> Any:
+    count = args[1] if len(args) > 1 else kwargs["k"]
+    return int(count), args[2] if len(args) > 2 else kwargs.get("dim", -1)
+
+
+def _is_tie(torch: Any, numbers: Any, count: int, dimension: int) -> bool:
+    """Whether the last number that is chosen is as large as the next one."""
+    if not count < numbers.shape[dimension]:
+        return False
+    best = torch.sort(numbers, dim=dimension, descending=True).values
+    last, following = (best.narrow(dimension, place, 1) for place in (count - 1, count))
+    finite = torch.isfinite(last) & torch.isfinite(following)
+    return bool(((last - following)[finite] <= TIE * last[finite].abs()).any())
 
 
 def _largest(tensor: Any) -> float:
     return float(tensor.abs().max())
+
+
+def _has_nan(torch: Any, found: Called) -> bool:
+    return any(bool(torch.isnan(tensor).any()) for tensor in found.outputs)
 
 
 def _use_usual_attention(torch: Any, model: Module, call: Mapping[str, Value]) -> None:
@@ -36,13 +76,22 @@ def _use_usual_attention(torch: Any, model: Module, call: Mapping[str, Value]) -
     if before == USUAL_ATTENTION or not getattr(model, "_supports_sdpa", False):
         return
     model.set_attn_implementation(USUAL_ATTENTION)
-    if any(bool(torch.isnan(tensor).any()) for tensor in _called(model, call)):
+    if _has_nan(torch, _called(torch, model, call)):
         model.set_attn_implementation(before)
+
+
+def _fill_zeros(torch: Any, model: Module) -> None:
+    """Such as routers, which would find each expert as good as the next."""
+    for weight in model.parameters():
+        if weight.ndim > 1 and weight.is_floating_point() and not weight.any():
+            torch.nn.init.normal_(weight, std=SPREAD)
 
 
 def _set_statistics(torch: Any, model: Module, call: Mapping[str, Value]) -> None:
     """Batch norms get the means and variances of this call, as training gives them. They start as 0 and 1 and normalise nothing."""
     norms = [part for part in model.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.train()
