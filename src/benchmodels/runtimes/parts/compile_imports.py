@@ -1,6 +1,8 @@
 """Imports what the first call of torch.compile imports, for processes that are forked later: that takes longer than to
 compile a small model. Neither a GPU is touched nor one of inductor's workers started."""
 
+from __future__ import annotations
+
 import importlib
 import os
 from contextlib import suppress
