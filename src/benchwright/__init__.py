@@ -25,21 +25,27 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "benchmark_model", "compare", "load", "load_labels", "run"]
 
 
-def run(target: Text | Sequence[str], *, progress: bool | None = None, **options: Unpack[RunOptions]) -> ShownRun:
+def run(
+    target: Text | Sequence[str],
+    *,
+    cache_dir: Text | None = None,
+    progress: bool | None = None,
+    **options: Unpack[RunOptions],
+) -> ShownRun:
     """Measures `target`, keeps the run as `benchwright run` does, and returns it. A notebook shows it with a picture.
 
     `target` is a command as a list of words, or the path of a suite, task file, script or model file. The keywords are
     the options of the command line with `_` for `-`, a plural for what is repeatable (`metrics`, `runtimes`), and a
     mapping for pairs (`env`, `labels`, `params`): see `benchwright.api.RunOptions`. Values are written as on the
     command line (`timeout="10m"`), or as numbers. `progress`: show it on stderr, or below a notebook's cell; None: only
-    in a notebook.
+    in a notebook. `cache_dir`: another name of `base`.
 
     A benchmark that fails is part of the result. Wrong input raises `benchwright.core.errors.InvalidInput`; an option
     that does not apply to the target is wrong input. What went wrong besides is a RuntimeWarning.
     """
     from benchwright.api import run as measured
 
-    return measured(target, progress=progress, **options)
+    return measured(target, cache_dir=cache_dir, progress=progress, **options)
 
 
 def benchmark_model(

@@ -240,8 +240,16 @@ class ComparedRuns:
         return comparison_cell(self.comparisons)
 
 
-def run(target: Text | Sequence[str], *, progress: bool | None = None, **options: Unpack[RunOptions]) -> ShownRun:
+def run(
+    target: Text | Sequence[str],
+    *,
+    cache_dir: Text | None = None,
+    progress: bool | None = None,
+    **options: Unpack[RunOptions],
+) -> ShownRun:
     """See `benchwright.run`."""
+    if cache_dir is not None:
+        options["base"] = cache_dir
     for name in options:
         if name not in RunOptions.__annotations__:
             remedy = did_you_mean(name, RunOptions.__annotations__)

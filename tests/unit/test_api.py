@@ -26,7 +26,8 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_run_is_printed_as_its_report_and_shown_with_a_picture(base: Path) -> None:
-    run = bw.run([sys.executable, "-c", "pass"], name="nothing", repeat=2)
+    run = bw.run([sys.executable, "-c", "pass"], name="nothing", repeat=2, cache_dir=base / "apart")
+    assert run.folder.startswith(str(base / "apart"))
     assert isinstance(run, ShownRun)
     assert repr(run) == str(run)
     assert "nothing  2 launches" in repr(run)

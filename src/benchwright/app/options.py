@@ -115,7 +115,7 @@ def _what() -> Iterable[Option]:
         help="Folder to run in.  [default: this one]")
     yield _option(WHAT, "--env", "pairs", "NAME=VALUE",
         help="Set a variable for the program; NAME alone removes it. Repeatable.")
-    yield _option(WHAT, "--search-dir", "list", "DIR", name="search_dirs", applies=_SWEPT,
+    yield _option(WHAT, "--search-dir", "list", "DIR", name="search_dirs", aliases=("-s",), applies=_SWEPT,
         help="Folder to look up scripts in. Repeatable.")
     yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SWEPT,
         help="Every script of a folder, however many: of those named, else of the --search-dir folders, else of this one.")

@@ -296,6 +296,8 @@ def _run_name(request: Request, benchmarks: list[Benchmark]) -> str:
 
     if request.targets:
         return safe_name(Path(os.path.abspath(request.targets[0])).stem)
+    if request.all_scripts and request.search_dirs:
+        return safe_name(Path(os.path.abspath(request.search_dirs[0])).name)
     if request.name is None and (request.command or request.lines):
         from benchwright.kinds.command.read import plain_name
 

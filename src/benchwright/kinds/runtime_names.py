@@ -8,6 +8,8 @@ from benchwright.core.errors import InvalidInput
 from benchwright.kinds.interpreter import ask, default_python
 
 _PATIENCE_S = 30.0
+# Where users of MLAgility have models measured, with --backend.
+_PLACES = {"local": "leave it out to measure here", "remote": "name the other machine with --on ssh:HOST"}
 
 
 def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
@@ -22,7 +24,8 @@ def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
         names |= _known_to(python or default_python(), unknown)
     for word in unknown:
         if names[word] is None:
-            remedy = did_you_mean(word) or f"use one of {', '.join(known_runtimes())}, or install its plug-in"
+            remedy = _PLACES.get(word) or did_you_mean(word)
+            remedy = remedy or f"use one of {', '.join(known_runtimes())}, or install its plug-in"
             raise InvalidInput(f"unknown runtime '{word}'", where="--runtime", remedy=remedy)
     return tuple(dict.fromkeys(name for name in names.values() if name is not None))
 

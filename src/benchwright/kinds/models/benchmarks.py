@@ -192,7 +192,7 @@ def _without_model(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
     if discovery.trouble is not None:
         failure = (discovery.reason or Reason.CRASHED, f"{discovery.trouble}{BEFORE_A_MODEL}")
         return replace(noted, workload=replace(script, failure=failure))
-    return replace(noted, withheld=_why_none(discovery))
+    return replace(noted, withheld=why_none(discovery))
 
 
 def _why_not(model: FoundModel, discovery: ScriptDiscovery) -> str:
@@ -202,7 +202,7 @@ def _why_not(model: FoundModel, discovery: ScriptDiscovery) -> str:
     return model.why_not_measured
 
 
-def _why_none(discovery: ScriptDiscovery) -> str:
+def why_none(discovery: ScriptDiscovery) -> str:
     others = " and ".join(discovery.frameworks[:2])
     if others:
         what = f"it uses {others}, and only models of torch are looked for"

@@ -50,7 +50,8 @@ class ModelsKind(Kind):
         if not isinstance(work, ModelScript):
             return []
         runtimes = ", ".join(work.options.runtimes or (DEFAULT_RUNTIME,))
-        return [f"then each model it calls, on {runtimes}; list them with 'benchwright find'"]
+        devices = "" if work.options.devices == ("cpu",) else f" (device {', '.join(work.options.devices)})"
+        return [f"then each model it calls, on {runtimes}{devices}; list them with 'benchwright find'"]
 
     def planner(self, context: PlanContext) -> Planner:
         return ModelPlanner(context)

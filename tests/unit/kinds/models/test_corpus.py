@@ -202,7 +202,19 @@ def test_precision_device_and_threads_are_columns_of_their_own() -> None:
         result(named(1, ORT, precision="bf16"), built(0.01)),
         result(named(1, ORT, threads=1), built(0.01)),
     )
-    assert set(map(str, corpus(made).variants)) == {ORT, f"{ORT} 1 threads", f"{ORT} bf16"}
+    assert set(map(str, corpus(made).variants)) == {ORT, f"{ORT} 1 thread", f"{ORT} bf16"}
+
+
+def test_the_matrix_of_many_runtimes_fits_and_its_models_can_be_told_apart() -> None:
+    twins = [
+        result(replace(named(1, ORT, threads=threads), identity=letter * 16, class_="Net"), built(0.01))
+        for threads in (1, 2, 3, 4, 5)
+        for letter in "ab"
+    ]
+    text = corpus_text(CorpusReport(corpus=corpus(run_of(*twins)), caches=("A",), results=()), 80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert all(f"\n   bert.py::Net {letter * 8} " in text for letter in "ab")
+    assert "no room here for" in text
 
 
 def test_models_of_one_script_keep_their_classes_and_namesakes_their_identities() -> None:

@@ -80,6 +80,12 @@ def test_a_script_without_a_model_says_so() -> None:
     assert "no model was found" in render_found(discovery())
 
 
+def test_a_script_of_another_framework_is_told_what_works_instead() -> None:
+    text = " ".join(render_found(discovery(frameworks=("jax",))).split())
+    assert "no model was found: it uses jax, and only models of torch are looked for; time all of it" in text
+    assert "measure a model file such as .onnx" in text
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_it_fits(width: int) -> None:
     odd = found("cc", "C\x1b[31m" + "x" * 300, reason="w " * 200, inputs=BERT.inputs * 20)

@@ -17,7 +17,7 @@ from benchwright.kinds.models.options import model_options_of
 
 
 def read(path: Path, **options: Any) -> Any:
-    (made,) = ModelFileKind().read(str(path), KindOptions(models=ModelOptions(), **options))
+    (made,) = ModelFileKind().read(str(path), KindOptions(**{"models": ModelOptions(), **options}))
     return made.workload
 
 
@@ -44,6 +44,16 @@ def test_what_is_for_scripts_is_refused(tmp_path: Path, options: dict[str, Any],
     assert read(tmp_path / "a.onnx").file == str(tmp_path / "a.onnx")
     with pytest.raises(InvalidInput, match=f"{word} is for scripts.*--shape"):
         read(tmp_path / "a.onnx", **options)
+
+
+def test_what_changes_an_export_is_refused_for_a_file_that_is_not_exported(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(b"model")
+    with pytest.raises(InvalidInput, match="not exported, so it keeps its operator set; leave out --onnx-opset"):
+        read(tmp_path / "a.onnx", models=ModelOptions(onnx_opset=17))
+    assert read(tmp_path / "a.onnx", models=ModelOptions(sequence="/x/seq.py")).way == ("seq.py",)
+    (tmp_path / "a.tflite").write_bytes(b"    TFL3")
+    with pytest.raises(InvalidInput, match=r"a \.tflite file is neither; leave out --sequence-file"):
+        read(tmp_path / "a.tflite", models=ModelOptions(sequence="/x/seq.py"))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +92,8 @@ def test_runtimes_go_by_their_aliases_too() -> None:
     )
     with pytest.raises(InvalidInput, match="unknown runtime 'zzz'; use one of torch-eager"):
         model_options_of({"runtimes": ("zzz",), "python": "/nonexistent/python"})
+    with pytest.raises(InvalidInput, match="unknown runtime 'remote'; name the other machine with --on ssh:HOST"):
+        model_options_of({"runtimes": ("remote",), "python": "/nonexistent/python"})  # MLAgility's --backend
 
 
 def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_a_shipped_corpus_is_found_by_its_name_from_anywhere(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     assert names(asked(tmp_path, search_dirs=("selftest",))) == ["linear.py", "twolayer.py"]
     assert names(asked(tmp_path, "selftest", all_scripts=False)) == ["linear.py", "twolayer.py"]
+    assert resolve(asked(tmp_path, search_dirs=("selftest",))).name == "selftest"
     assert names(asked(tmp_path, "linear.py", all_scripts=False, search_dirs=("selftest",))) == ["linear.py"]
     folder_of(tmp_path, "selftest/own.py")
     assert names(asked(tmp_path, search_dirs=("selftest",))) == ["own.py"]  # a folder here comes first

@@ -13,7 +13,7 @@ from benchwright.kinds.models.corpus.summaries import common_notes
 from benchwright.kinds.models.corpus.tables import causes_table, funnel_table, matrix_table, runtimes_table, tasks_table
 from benchwright.report.document import Callout, ReportSection, ReportTable
 from benchwright.report.markdown import bullets, code, markdown_table, plain
-from benchwright.report.text.layout import table_lines, wrapped
+from benchwright.report.text.layout import left_out_words, table_lines, wrapped
 from benchwright.report.text.numbers import counted, json_body
 from benchwright.report.text.one_line import titled
 
@@ -85,7 +85,7 @@ def corpus_text(report: CorpusReport, width: int) -> str:
     for table in report.tables:
         lines += ["", f" {table.title}", *(f"  {line}" for line in table_lines(table, width - 2, whole=True))]
         lines += [line for text in table.notes for line in wrapped(text, width, "   ")]
-    lines.append("")
+    lines += ["", *left_out_words(report.tables, width - 2, "--json")]
     for note in notes_of(report.corpus):
         lines += wrapped(f"⚠ {note}", width, " ")
     lines += [line for text in report.troubles for line in wrapped(f"⚠ {text}", width, " ")]

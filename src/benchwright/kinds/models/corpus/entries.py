@@ -39,7 +39,7 @@ class RuntimeVariant(msgspec.Struct, frozen=True, order=True):
         words = [self.runtime]
         words += [self.precision] if self.precision != PRECISIONS[0] else []
         words += [f"on {self.device}"] if self.device != "cpu" else []
-        words += [f"{self.threads} threads"] if self.threads else []
+        words += [f"{self.threads} thread{'s' if self.threads > 1 else ''}"] if self.threads else []
         words += self.way
         return " ".join([*words, *([f"({self.host})"] if self.host else [])])
 

@@ -19,10 +19,10 @@ from benchwright.kinds.models.corpus.summaries import (
 )
 from benchwright.kinds.models.report.fields import error_words
 from benchwright.kinds.models.report.table import count_words
-from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
+from benchwright.report.document import LUXURY, Cell, Column, Field, ReportTable, Row, table_of, word
 from benchwright.report.text.numbers import format_value, percent
 
-_FEW_MODELS, _FEW_CAUSES = 20, 12  # where room is short
+_FEW_MODELS, _FEW_CAUSES, _FEW_RUNTIMES = 20, 12, 2  # where room is short
 _MOST_EXAMPLES = 160
 _WRONG = "wrong"
 # Why a cell has no time, in a word.
@@ -183,8 +183,8 @@ def matrix_table(corpus: Corpus) -> ReportTable:
         ),
         Field(Column(key="flops"), lambda m: Cell(value=m.flops)),
     ]
-    for variant in corpus.variants:
-        fields += _columns(variant)
+    for place, variant in enumerate(corpus.variants):
+        fields += _columns(variant, spare=0 if place < _FEW_RUNTIMES else min(place + 1, LUXURY - 1))
     labels = sorted({name for model in corpus.models for name in model.labels if name != "corpus"})
     fields += [_label(name) for name in labels]
     table = table_of(fields, corpus.models, title="Models and runtimes")
@@ -198,7 +198,7 @@ def _label(name: str) -> Field[CorpusModel]:
     return Field(Column(key=f"label.{name}"), lambda m: Cell(value=m.labels.get(name)))
 
 
-def _columns(variant: RuntimeVariant) -> list[Field[CorpusModel]]:
+def _columns(variant: RuntimeVariant, spare: int) -> list[Field[CorpusModel]]:
     """For people one column, for machines one for each figure."""
 
     def of(value: Callable[[CorpusEntry], object]) -> Callable[[CorpusModel], Cell]:
@@ -221,7 +221,7 @@ def _columns(variant: RuntimeVariant) -> list[Field[CorpusModel]]:
         "detail": lambda e: e.ending.detail or None,
         "notes": lambda e: "; ".join(e.notes) or None,
     }
-    fields = [Field(Column(name, right=True), shown)]
+    fields = [Field(Column(name, right=True, spare=spare), shown)]
     return fields + [Field(Column(key=f"{name}.{key}"), of(value)) for key, value in told.items()]
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.model import TRAINING, FoundModel, ScriptDiscovery
 from benchwright.core.numbers.quantities import format_prefixed
-from benchwright.kinds.models.benchmarks import place_of
+from benchwright.kinds.models.benchmarks import place_of, why_none
 from benchwright.kinds.models.report.table import SHOWN_DIGITS, count_words
 from benchwright.report.text.numbers import counted
 from benchwright.report.text.one_line import clip, one_line, packed
@@ -144,8 +144,7 @@ def _closing(discovery: ScriptDiscovery, width: int) -> list[str]:
     if not count:
         what = "no model was found in it; if it trains, try 'bw run' with --as training, else --as command"
         if discovery.frameworks:
-            others = " and ".join(discovery.frameworks[:2])
-            what = f"no model of torch was found in it: it uses {others}; time all of it with --as command"
+            what = f"no model was found: {why_none(discovery)}"
         return [*lines, *_wrapped(what, " ", width)]
     words = f"{count:,} model{'s' if count != 1 else ''}" + ("" if can == count else f", {can:,} to be measured")
     return [*lines, clip(f" {words}", width)]
