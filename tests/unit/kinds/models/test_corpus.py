@@ -171,6 +171,8 @@ def test_what_the_time_went_into_makes_no_other_cause() -> None:
 
 def test_causes_are_the_same_whatever_the_names_and_numbers() -> None:
     assert cause_words("no file '/a/b/c.json' of 12 MB\nmore") == cause_words("no file '/d/e.json' of 1,300 MB")
+    assert cause_words("needs a package: TimmBackbone needs timm") == cause_words("needs a package: Gemma3n needs timm")
+    assert cause_words("needs a package: TimmBackbone needs timm") != cause_words("needs a package: Eomt needs scipy")
     assert cause_words("KeyError: 'a'") != cause_words("OSError: 'a'")
     assert len(cause_words("x" * 1000)) <= 160
 

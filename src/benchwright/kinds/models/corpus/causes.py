@@ -29,9 +29,11 @@ _KEPT_FROM = {
     "check": CORRECT,
 }
 BY_VALUES = "the model's Python code reads values of its tensors"  # as benchmodels says it of an export
+WRONG = "wrong outputs"
 _LONGEST = 160
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _PLACES = re.compile(r"(?:/[\w.+-]+){2,}/?|\b0x[0-9a-f]+\b")
+_CLASSES = re.compile(r"\b[A-Z]\w+(?= (?:needs|takes|has|is) )")
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -80,7 +82,8 @@ def _failed(row: ModelRow) -> ModelEnding:
     failure = {} if bad is None else bad.facts.get("failure") or {}
     if result.reason is Reason.INVALID and not failure:
         found = checked(result)
-        return _kept(CORRECT, f"wrong outputs: {found.detail if found else result.detail or ''}", result)
+        detail = found.detail if found else result.detail or ""
+        return _kept(CORRECT, f"{WRONG}: {detail}", result, cause=WRONG)
     stage = _KEPT_FROM.get(str(failure.get("stage")), _last_seen(bad))
     if row.model.zoo and failure.get("stage") == "load" and _last_seen(bad) == BUILT:
         stage = BUILT  # the zoo could not make it
@@ -131,7 +134,7 @@ def _kept(stage: str, text: str, result: Result, *, cause: str | None = None) ->
 
 
 def cause_words(text: str) -> str:
-    """The first line without what differs from model to model: names in quotes, paths, numbers."""
+    """The first line without what differs from model to model: names in quotes, paths, classes that need or take something, numbers."""
     line = next((line for line in text.splitlines() if line.strip()), "").strip()
-    line = _NUMBERS.sub("N", _PLACES.sub("…", _QUOTED.sub("'…'", line)))
+    line = _NUMBERS.sub("N", _PLACES.sub("…", _CLASSES.sub("…", _QUOTED.sub("'…'", line))))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
