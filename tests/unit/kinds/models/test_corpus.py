@@ -159,14 +159,33 @@ def test_what_the_time_went_into_makes_no_other_cause() -> None:
     made = run_of(
         *(
             result(named(n, ORT), status=Status.FAILED, reason=Reason.TIMED_OUT, detail=f"{late} ({part} {n} s)")
-            for n, part in enumerate(("export", "optimise"))
+            for n, part in enumerate(("reference 0.1 s, export", "export", "export 2 s, optimise"))
         ),
         *(
             failed(named(n, ORT), f"in export: {BY_VALUES}, which are not known while it is traced: Eq(u{n}, 1)")
             for n in (5, 6, 7)
         ),
     )
-    assert [(cause.count, cause.stage) for cause in causes_of(corpus(made))] == [(3, "exported"), (2, "built")]
+    assert [(cause.count, cause.stage) for cause in causes_of(corpus(made))] == [
+        (3, "exported"),
+        (2, "exported"),
+        (1, "compiled"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("detail", "stage"),
+    [
+        ("ended by SIGSEGV in: loading it and its first call", "ran"),
+        ("it ran longer than 60 s (export 30.7 s, optimise 27.4 s, what came after it 0.123 s)", "ran"),
+        ("it ran longer than 60 s (making the model and trying a call of it 1e+03 s)", "built"),
+        ("it ran longer than 60 s (export 3 s, checking its outputs 50 s)", "correct"),
+        ("exit code 1", "built"),
+    ],
+)
+def test_the_stage_is_the_part_in_which_a_launch_ended(detail: str, stage: str) -> None:
+    made = run_of(result(named(1, ORT), status=Status.FAILED, reason=Reason.TIMED_OUT, detail=detail))
+    assert [cause.stage for cause in causes_of(corpus(made))] == [stage]
 
 
 def test_causes_are_the_same_whatever_the_names_and_numbers() -> None:

@@ -9,6 +9,14 @@ from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.benchmarks import BEFORE_A_MODEL
+from benchwright.kinds.models.gathering.spent import (
+    AFTER_A_STEP,
+    AFTER_CHECK,
+    BUILDING,
+    CHECKING,
+    LOADING,
+    MEASURED_CALLS,
+)
 from benchwright.kinds.models.report.facts import checked
 from benchwright.kinds.models.report.fields import NOT_MEASURED
 from benchwright.kinds.models.report.rows import ModelRow
@@ -28,6 +36,15 @@ _KEPT_FROM = {
     **dict.fromkeys(("load", "first_run", "run"), RAN),
     "check": CORRECT,
 }
+# The same by the part of a launch that was ended, or crashed, before it told anything.
+_ENDED_IN = {
+    **_KEPT_FROM,
+    BUILDING: BUILT,
+    "reference": EXPORTED,
+    **dict.fromkeys((LOADING, AFTER_A_STEP, MEASURED_CALLS), RAN),
+    **dict.fromkeys((CHECKING, AFTER_CHECK), CORRECT),
+}
+_LAST_PART = re.compile(r"(?:[(,] ?|in: )([a-z ]+?)(?: [\d.e+]+ s\))?$")
 BY_VALUES = "the model's Python code reads values of its tensors"  # as benchmodels says it of an export
 WRONG = "wrong outputs"
 _LONGEST = 160
@@ -84,8 +101,8 @@ def _failed(row: ModelRow) -> ModelEnding:
         found = checked(result)
         detail = found.detail if found else result.detail or ""
         return _kept(CORRECT, f"{WRONG}: {detail}", result, cause=WRONG)
-    stage = _KEPT_FROM.get(str(failure.get("stage")), _last_seen(bad))
-    if row.model.zoo and failure.get("stage") == "load" and _last_seen(bad) == BUILT:
+    stage = _KEPT_FROM.get(str(failure.get("stage")), _last_seen(bad, result.detail))
+    if row.model.zoo and failure.get("stage") == "load" and _last_seen(bad, result.detail) == BUILT:
         stage = BUILT  # the zoo could not make it
     text = str(failure.get("text") or result.detail or "it failed").removeprefix(f"in {failure.get('stage')}: ")
     if operator := failure.get("operator"):
@@ -100,8 +117,10 @@ def _failed(row: ModelRow) -> ModelEnding:
     return _kept(stage, text if failure or not reason else f"{reason}: {text}", result)
 
 
-def _last_seen(launch: Launch | None) -> str:
-    """Where a process that told no failure was, as far as its events tell."""
+def _last_seen(launch: Launch | None, detail: str | None) -> str:
+    """Where a process that told no failure was, as far as it is known."""
+    if (part := _LAST_PART.search(detail or "")) is not None and part[1] in _ENDED_IN:
+        return _ENDED_IN[part[1]]
     if launch is None:
         return BUILT
     if launch.facts.get("runtime") or launch.facts.get("build"):

@@ -8,8 +8,9 @@ BUILDING = "making the model and trying a call of it"
 SHORT_S = 0.05  # shorter parts are not told
 LOADING = "loading it and its first call"
 AFTER_A_STEP = "what came after it"
+MEASURED_CALLS, CHECKING, AFTER_CHECK = "the measured calls", "checking its outputs", "after the check"
 # What follows once an event of this name came.
-_THEN = {"model": LOADING, "items": "checking its outputs", "check": "after the check"}
+_THEN = {"model": LOADING, "items": CHECKING, "check": AFTER_CHECK}
 _FIRST_CALL = "time.first_run"
 
 
@@ -32,7 +33,7 @@ class TimeSpent:
             self._now = str(event.get("step"))
             self._next(AFTER_A_STEP, at)
         elif name == "measured" and event.get("metric") == _FIRST_CALL:
-            self._next("the measured calls", at)
+            self._next(MEASURED_CALLS, at)
         elif name in _THEN:
             self._next(_THEN[name], at)
 
