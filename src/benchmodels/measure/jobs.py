@@ -5,12 +5,15 @@ Import it only after the script's own imports: it imports numpy.
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, ContextManager, List, Optional, Sequence
 
+from benchmodels import zoo
 from benchmodels.build.building import (
     FORMAT,
     NOT_OF_THE_BUILD,
@@ -213,7 +216,7 @@ class MeasureJob:
             return {**parts, "path": os.path.abspath(settings.file), **self._file_parts(settings.file)}
         if settings.zoo:
             made_of = [settings.zoo, settings.scale, sorted(settings.zoo_parameters.items()), settings.seed]
-            return {**parts, "zoo": made_of, "content": settings.content_digest}
+            return {**parts, "zoo": made_of, "makers": _makers_digest(), "content": settings.content_digest}
         if (
             settings.weights_digest is None or settings.content_digest is None
         ):  # then only running the script shows what it makes
@@ -255,6 +258,13 @@ def _onnx_in(folder: str) -> Optional[str]:
         return None
     model = read_artifact(ArtifactFolder(folder)).model
     return model if model.endswith(".onnx") else None
+
+
+@lru_cache(maxsize=1)
+def _makers_digest() -> str:
+    """Of the code that makes models of zoos: another version of it may choose other sizes, inputs or weights."""
+    names = glob.glob(os.path.join(os.path.dirname(zoo.__file__), "**", "*.py"), recursive=True)
+    return digest_of(sorted(names))
 
 
 def _all_files(path: str) -> List[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,20 @@ def test_routers_that_find_all_experts_equal_get_random_weights(zoo: Transformer
     routers = [weight for name, weight in model.module.named_parameters() if name.endswith("router.gate.weight")]
     assert routers
     assert all(weight.any() for weight in routers)
+
+
+def test_a_build_of_a_zoo_is_another_one_once_models_are_made_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmodels.measure import jobs
+
+    copy = tmp_path / "zoo"
+    shutil.copytree(Path(jobs.zoo.__file__).parent, copy)
+    monkeypatch.setattr(jobs.zoo, "__file__", str(copy / "__init__.py"))
+    found = []
+    for text in ("", "# the same\n", "SIZE = 3\n"):
+        (copy / "transformers" / "new.py").write_text(text)
+        jobs._makers_digest.cache_clear()
+        found.append(jobs._makers_digest())
+    jobs._makers_digest.cache_clear()
+    assert len(set(found)) == 3

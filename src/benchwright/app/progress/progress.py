@@ -174,7 +174,8 @@ class Progress(Observer):
         return next((job.benchmark for jobs in plan for job in jobs if job.id == launch.job), launch.job)
 
     def _tell(self, number: int, total: int, benchmark: str, launches: Sequence[Launch], *, complete: bool) -> None:
-        """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch."""
+        """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch. Nothing
+        of a run that is over in a moment."""
         bad = failure_words(launches)
         several, repeated = len(self._planned) > 1, self._planned.get(benchmark, 1) > len(launches)
         place = f"{self._place(number, total, self._recorded[1])} {readable_job(launches[0].job)}"
@@ -183,7 +184,12 @@ class Progress(Observer):
                 self._say(f"{place}: {bad}")
         elif self._surface.live and complete and several and self._is_slow(_FIRST_DRAW_S):
             self._say(f"{benchmark}: {headline(self._launches[benchmark])}")
-        elif not self._surface.live and (self._announced or self._verbose or self._is_silent(_SILENCE_S)):
+        elif not self._surface.live and (
+            self._announced
+            or self._verbose
+            or self._is_silent(_SILENCE_S)
+            or (complete and several and not repeated and self._is_slow(_FIRST_WORD_S))
+        ):
             self._say(f"{place}: {headline(launches, took=True)}")
         if not self._surface.live and complete and repeated and self._is_slow(_FIRST_WORD_S) and bad is None:
             self._say(f"{benchmark}: {headline(self._launches[benchmark])}")

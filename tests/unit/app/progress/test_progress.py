@@ -107,6 +107,19 @@ def test_models_that_start_up_while_others_are_measured_are_counted_one_by_one()
     assert told == [f"[{n}/10]" for n in range(1, 11)]
 
 
+def test_without_a_panel_each_of_several_results_has_its_line_once_the_run_takes_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("benchwright.app.progress.progress._FIRST_WORD_S", 0.0)
+    paper = Paper(live=False)
+    make_run(Progress(paper), ["a", "b", "c"], good)
+    assert [text.partition(":")[0] for text in paper.said if "items/s" in text] == [
+        "[1/3] a.R0",
+        "[2/3] b.R0",
+        "[3/3] c.R0",
+    ]
+
+
 @pytest.mark.parametrize("live", [True, False])
 def test_quick_launches_say_nothing_and_failures_always_do(live: bool) -> None:
     fine, failing, alone = Paper(live), Paper(live), Paper(live)
