@@ -106,4 +106,4 @@ def test_a_thousand_entries_are_planned_quickly(benchmarks: list[Benchmark]) -> 
         assert len(plan.launches) + len(plan.skipped) == 1000
         return time.process_time() - began
 
-    assert quickest(planning_s, 0.5) < 0.5  # a fifth of that on an idle machine
+    assert quickest(planning_s, 1.0) < 1.0  # a tenth of that on an idle machine, half of it beside other tests

@@ -62,7 +62,9 @@ def test_a_peak_of_arithmetic_that_hardly_used_the_processor_gives_no_share_and_
     assert check["status"] == "warned"
     for name in ("matmul", "boasting"):
         found = results[name]["efficiency"][0]
-        assert (found["share"], found["why_no_share"]) == (None, "matmul hardly used the processor")
+        assert found["share"] is None
+        busy = "matmul was disturbed: ran while the machine was busy"  # by other tests: that is told first
+        assert found["why_no_share"].startswith(("matmul hardly used the processor", busy))
 
 
 def test_a_later_run_is_held_against_the_peak_of_an_earlier_one(bw: CommandLine) -> None:
