@@ -1,19 +1,20 @@
 """Whether what `--overlap` does beside a measured model changes its latency: starting up and checking on the other half of the
 cores, and held back while the model's loop runs.
 
-    python performance/gpu_beside.py [--quick] [--dry]
+    python performance/gpu_beside.py [--rounds 60] [--quick] [--dry]
 
 One process calls a model at batch 1 on the GPU, whose time is mostly launching kernels from Python, and so the most easily
 disturbed; a second one does what a neighbour does: imports torch in new processes, builds modules, and computes in float64 with
-all its threads. Each has half of the cores. Each block of calls follows 0.2 s that do not count, in which the neighbour is
+all its threads. Each has half of the cores. A block of 0.1 s follows calls that do not count, in which the neighbour is first
 
     without   stopped, as in the block
-    held      running; it is stopped before the block, as `--overlap` does
+    held      running; it is stopped before the block, and before a few calls that do not count, as `--overlap` does
     beside    running, as in the block: what it would cost if nobody were held back
 
-in the order without, held, beside, beside, held, without, so that drift cancels. Bar: latency and rate "held" within 1 % of
-"without", medians over all rounds, with the interval that holds 95 % of resampled medians. The column "itself" compares the
-two blocks without it: it shows how steady the machine is.
+in the order without, held, beside, beside, held, without. Virtual cores change their speed by half from one second to the
+next, so blocks are short, and only neighbours in time are compared: a third of a second apart, in both orders. Bar: latency
+and rate "held" within 1 % of "without", medians over all pairs, with the interval that holds 95 % of resampled medians. The
+column "itself" compares the two blocks without it at the border of two rounds: it shows how steady the machine is.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.executors.observer import usable_cores
 
 BAR = 0.01
-BLOCK_S, LEAD_S, SETTLE_S = 0.2, 0.2, 0.06
+BLOCK_S, LEAD_S, SETTLE_S, WARM_UP_S = 0.1, 0.1, 0.06, 0.05
 MEASURED = """
 import sys, time, torch
 from statistics import median
@@ -79,7 +80,8 @@ while True:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="10 rounds instead of 40")
+    parser.add_argument("--rounds", type=int, default=60, help="of 1.9 s each (default 60)")
+    parser.add_argument("--quick", action="store_true", help="10 rounds")
     add_device_options(parser)
     given = parser.parse_args()
     device = device_for(given)
@@ -90,7 +92,7 @@ def main() -> int:
     measured = _start(MEASURED, cores[:middle], device, "56" if device == "cuda" else "8")
     neighbour = _start(NEIGHBOUR, cores[middle:])
     try:
-        return _told(measured, neighbour, 10 if given.quick else 40)
+        return _told(measured, neighbour, 10 if given.quick else given.rounds)
     finally:
         for process in (measured, neighbour):
             os.killpg(process.pid, signal.SIGKILL)
@@ -123,22 +125,26 @@ class Block(NamedTuple):
 def _told(measured: subprocess.Popen[str], neighbour: subprocess.Popen[str], rounds: int) -> int:
     kinds = ("without", "held", "beside")
     rows: dict[str, list[float]] = {name: [] for name in ("held", "held, rate", "beside", "itself")}
-    print(f"{'':>8} {'without':>12} " + " ".join(f"{name:>10}" for name in rows) + "   ÷ without", flush=True)
+    print(f"{'round':>8} {'without':>12} " + " ".join(f"{name:>10}" for name in rows) + "   ÷ without", flush=True)
+    before: Block | None = None
     for number in range(rounds):
-        blocks: dict[str, list[Block]] = {kind: [] for kind in kinds}
-        for kind in (*kinds, *reversed(kinds)):
-            blocks[kind].append(_block(measured, neighbour, kind))
-        latency, rate = ({k: sum(b[n] for b in blocks[k]) for k in kinds} for n in (0, 1))
-        rows["held"].append(latency["held"] / latency["without"])
-        rows["held, rate"].append(rate["without"] / rate["held"])
-        rows["beside"].append(latency["beside"] / latency["without"])
-        rows["itself"].append(blocks["without"][1].middle / blocks["without"][0].middle)
-        values = " ".join(f"{column[-1]:10.4f}" for column in rows.values())
-        print(f"{number + 1:>8} {blocks['without'][0].middle * 1e6:9.1f} µs {values}", flush=True)
-    print(f"{'median':>8} {'':12} " + " ".join(f"{median(column):10.4f}" for column in rows.values()))
+        made = [(kind, _block(measured, neighbour, kind)) for kind in (*kinds, *reversed(kinds))]
+        for half in (dict(made[:3]), dict(made[3:])):
+            without, held = half["without"], half["held"]
+            rows["held"].append(held.middle / without.middle)
+            rows["held, rate"].append(without.mean / held.mean)
+            rows["beside"].append(half["beside"].middle / without.middle)
+        if before is not None:
+            rows["itself"].append(made[0][1].middle / before.middle)
+        before = made[-1][1]
+        if number % 5 == 4:
+            values = " ".join(f"{median(column):10.4f}" for column in rows.values())
+            print(f"{number + 1:>8} {before.middle * 1e6:9.1f} µs {values}   so far", flush=True)
     for name, column in rows.items():
         low, high = _interval(column)
-        print(f"  {name:<10} {median(column):.4f}, 95 % {low:.4f} to {high:.4f}")
+        apart = sum(abs(ratio - 1) > 0.1 for ratio in column)
+        spread = f"{len(column)} pairs, {apart} of them more than 10 % apart"
+        print(f"  {name:<10} {median(column):.4f}, 95 % {low:.4f} to {high:.4f}; {spread}")
     worst = max(abs(median(rows[name]) - 1) for name in ("held", "held, rate"))
     print(f"bar 1 %: {'met' if worst <= BAR else 'missed'} (worst {worst:.2%})")
     return int(worst > BAR)
@@ -156,6 +162,7 @@ def _block(measured: subprocess.Popen[str], neighbour: subprocess.Popen[str], ki
     if kind != "beside":
         os.killpg(neighbour.pid, signal.SIGSTOP)
     time.sleep(SETTLE_S)
+    _called(measured, WARM_UP_S)
     return _called(measured, BLOCK_S)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sys
@@ -12,7 +13,6 @@ from typing import Any, Iterator, Mapping, Optional, Sequence
 from benchmodels.reports import Reports
 from benchprobe.config import VARIABLE
 
-POLL_INTERVAL_S = 0.005
 SETTLE_S = 0.06  # until the others are held back: their supervisors look every 20 ms
 
 
@@ -25,6 +25,7 @@ class Turn:
         self._place = int(told.get("place", 0))
         self._cores: Sequence[int] = told.get("cores") or ()
         self._aside: Sequence[int] = told.get("aside") or ()
+        self._lock: Optional[int] = None  # the kernel releases it when this process ends, however that is
 
     @property
     def is_alone(self) -> bool:
@@ -32,15 +33,14 @@ class Turn:
         return self._folder is None
 
     def wait(self, reports: Reports) -> None:
-        """Until those before it are done with the device; then this process has the cores of the one that is measured."""
+        """Until nobody else has the device; then this process has the cores of the one that is measured."""
         if self._folder is None:
             return
         if _used_cuda() is not None:
             reports.message("this process used the GPU before its turn, while another was being measured")
         waiting = self._create("waiting", self._place)
-        before = [os.path.join(self._folder, f"go-{place}") for place in range(1, self._place + 1)]
-        while not all(map(os.path.exists, before)):  # one may have ended before its own turn came
-            time.sleep(POLL_INTERVAL_S)
+        self._lock = os.open(os.path.join(self._folder, "turn"), os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
         _remove(waiting)
         _move_to(self._cores)
 
@@ -59,14 +59,15 @@ class Turn:
 
     def pass_on(self) -> None:
         """This process is done with the device; what it still does needs only the processor."""
-        if self._folder is None:
+        if self._lock is None:
             return
         cuda = _used_cuda()
         if cuda is not None:
             cuda.synchronize()
             cuda.empty_cache()
         _move_to(self._aside)
-        self._create("go", self._place + 1)
+        fcntl.flock(self._lock, fcntl.LOCK_UN)  # also for processes that were forked with it
+        os.close(self._lock)
 
     def _create(self, what: str, place: int, text: str = "") -> str:
         assert self._folder is not None

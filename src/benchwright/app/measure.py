@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from benchwright.app.launches.as_they_end import AsTheyEnd
 from benchwright.app.launches.builds import BuildsAhead
 from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
-from benchwright.app.launches.examined import add_examined
+from benchwright.app.launches.examined import add_examined, recorded
 from benchwright.app.launches.growth import OpenScripts, scripts_left, with_more
 from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.job_files import empty_folder, remove_folder, still_to_launch, write_file
@@ -26,7 +28,6 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
 from benchwright.core.settings import RunSettings
-from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
@@ -34,7 +35,7 @@ from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.plan.starts import overlap_notes
 from benchwright.plan.turns import started_together
-from benchwright.record import is_complete, record_stream
+from benchwright.record import is_complete
 from benchwright.runs.assembly import RunParts, assemble
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.provenance.packages import environments_of
@@ -192,6 +193,7 @@ class _Measurement:
         self.shown = self.stored.without_secrets()
         self.jobs = StoredJobs.of(self.plan)
         self.planned = self.jobs.plan(self.shown.benchmarks, str(self.folder.path))
+        self.places = {job.id: place for place, job in enumerate(job for jobs in self.plan.launches for job in jobs)}
         self.benchmarks = {b.name: b for b in self.shown.benchmarks}
         self.launches = {b.name: self.launches.get(b.name, []) for b in self.stored.benchmarks}
 
@@ -265,19 +267,17 @@ class _Measurement:
             self.made = number
             if self.enough.reached(group[0][0]):
                 continue
-            outcomes: dict[str, Outcome] = {}
+            ended = AsTheyEnd(group, self.observer, partial(self._ended, number, len(groups)))
+            outcomes: Mapping[str, Outcome] = {}
             if not all(is_complete(job.stream) for launch in group for job in launch):
                 self.cooldown.wait([job for launch in group for job in launch], stopped, self.observer)
                 if stopped():
                     return
-                outcomes = self._launch(number, len(groups), group)
+                outcomes = self._launch(number, len(groups), group, ended)
                 self.cooldown.ended()
             for launch in group:
-                launches = [self._record(job, outcomes.get(job.id)) for job in launch]
-                self.launches[launch[0].benchmark] += launches
-                self.observer.on_recorded(number, len(groups), launches)
-            if self.writer.is_due:
-                self._keep()
+                if launch[0].id not in ended.recorded:
+                    self._add(number, len(groups), launch, outcomes)
 
     def _forget_unneeded(self) -> None:
         """Launches that were planned in case they were needed are no part of the run."""
@@ -301,24 +301,29 @@ class _Measurement:
             for problem in self.hooks.after(executor, self.observer):
                 self._tell(problem)
 
-    def _record(self, job: Job, outcome: Outcome | None) -> Launch:
-        """From the stream; the executor knows more only where that has no end."""
-        launch = record_stream(job.stream, job, self.benchmarks[job.benchmark], kind_of)
-        if launch.reason is Reason.STOPPED and outcome is not None and not outcome.stopped and outcome.detail:
-            # Nobody asked it to: the connection to its node was cut, and its agent ended it.
-            return msgspec.structs.replace(
-                launch, status=Status.FAILED, reason=Reason.AGENT_LOST, detail=outcome.detail
-            )
-        if launch.reason is not Reason.AGENT_LOST or outcome is None:
-            return launch
-        if outcome.stopped:  # before it began, or so fast that it could not write how it ended
-            return msgspec.structs.replace(
-                launch, status=Status.INTERRUPTED, reason=Reason.STOPPED, detail="benchwright was asked to stop"
-            )
-        reason = Reason.DISK_FULL if outcome.disk_full else launch.reason
-        return msgspec.structs.replace(launch, reason=reason, detail=outcome.detail or launch.detail)
+    def _ended(self, number: int, total: int, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
+        self._examine(jobs, outcomes)
+        self._add(number, total, jobs, outcomes)
 
-    def _launch(self, number: int, total: int, group: Sequence[Sequence[Job]]) -> dict[str, Outcome]:
+    def _examine(self, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
+        add_examined(jobs, outcomes.values(), self.benchmarks)
+        if self.probe.was_changed():
+            names = ", ".join(job.id for job in jobs)
+            text = f"benchprobe's own files were changed while {names} ran; they were restored before the next launch"
+            self._tell(text)
+
+    def _add(self, number: int, total: int, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
+        launches = [recorded(job, outcomes.get(job.id), self.benchmarks[job.benchmark]) for job in jobs]
+        made = self.launches[jobs[0].benchmark]
+        made += launches
+        made.sort(key=lambda launch: self.places[launch.job])
+        self.observer.on_recorded(number, total, launches)
+        if self.writer.is_due:
+            self._keep()
+
+    def _launch(
+        self, number: int, total: int, group: Sequence[Sequence[Job]], listener: AsTheyEnd
+    ) -> Mapping[str, Outcome]:
         """Runs the jobs of launches that are started together; returns what the executor has to say about each."""
         group = self.builds.ready(still_to_launch(group), self.plan.launches)
         if not group:
@@ -332,14 +337,11 @@ class _Measurement:
                 write_file(Path(path), text)
         self.observer.on_launch(number, total, jobs)
         ready = [launch for launch in group if self.hooks.before(launch, self.executor, self.observer)]
-        outcomes = self.executor.run([job for launch in ready for job in launch], self.observer)
-        add_examined(jobs, outcomes, self.benchmarks)
-        if self.probe.was_changed():
-            names = ", ".join(job.id for job in jobs)
-            self._tell(
-                f"benchprobe's own files were changed while {names} ran; they were restored before the next launch"
-            )
-        return {outcome.job: outcome for outcome in outcomes}
+        told = self.executor.run([job for launch in ready for job in launch], listener)
+        outcomes = {outcome.job: outcome for outcome in told}
+        if rest := [job for launch in group if launch[0].id not in listener.recorded for job in launch]:
+            self._examine(rest, outcomes)
+        return outcomes
 
     def _run(self) -> Run:
         """As far as it is made: every stream was folded when its launch had ended."""

@@ -35,9 +35,9 @@ class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
 class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that start up while another is measured: each waits for its turn before it touches its device.
 
-    It may go on once `go-1` to `go-<place>` are in the folder. The one before each creates it when it is done with the
-    device, or its supervisor when it has ended. During its turn it has `cores`; before and after it those of its job, which
-    all share. While its loops run the others are held back.
+    Its turn is a lock on the file `turn` in the folder, so whoever has started up first is next. `place` tells their marks
+    in the folder apart. During its turn it has `cores`; before and after it those of its job, which all share. While its
+    loops run the others are held back.
     """
 
     folder: str

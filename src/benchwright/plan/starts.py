@@ -18,7 +18,6 @@ _LAYOUTS = 4
 
 
 MOST_AHEAD = 5  # processes at a time: one is measured; those before it are checked, those after it start up
-_TOGETHER = 32  # launches that are handed to the executor at once; between two such groups nothing overlaps
 _LEAST_CORES = 8
 
 
@@ -38,17 +37,8 @@ def overlap_notes(launches: Sequence[tuple[Job, ...]], settings: RunSettings) ->
     return [Note(text=text)]
 
 
-def renumbered(jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
-    """Launches of one group, of which some were made already: the others have their places."""
-    return [
-        (msgspec.structs.replace(job, turn=msgspec.structs.replace(job.turn, place=place)),)
-        for place, job in enumerate(jobs)
-        if job.turn is not None
-    ]
-
-
 def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence[int]) -> list[tuple[Job, ...]]:
-    """Numbers the launches of each group that is started together. One half of the cores is for the one whose turn it is,
+    """Numbers the launches. One half of the cores is for the one whose turn it is,
     the other for those that start up or are checked. If a launch cannot wait for its turn, or cores are few, none starts
     early."""
     fit = all(len(jobs) == 1 and jobs[0].turn and not (jobs[0].cooldown_s or jobs[0].wait_s) for jobs in launches)
@@ -58,8 +48,7 @@ def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence
     measured, aside = tuple(usable_cores[:middle]), tuple(usable_cores[-middle:])
     made: list[tuple[Job, ...]] = []
     for number, job in enumerate(_in_order_of_starts([job for (job,) in launches])):
-        group, place = divmod(number, _TOGETHER)
-        turn = JobTurn(folder=f"{job.turn.folder if job.turn else ''}-{group}", place=place, cores=measured)
+        turn = JobTurn(folder=job.turn.folder if job.turn else "", place=number, cores=measured)
         made.append((msgspec.structs.replace(job, turn=turn, cores=aside),))
     return made
 

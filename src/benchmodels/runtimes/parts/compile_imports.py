@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from typing import Iterator
+
+import torch
 
 from benchmodels.runtimes.base import is_importable
 
@@ -32,6 +35,7 @@ NAMES = (
 )
 # Not torch.utils.cpp_extension: a build of torch with CUDA asks the driver for devices when that is imported.
 _POOL = "TORCH_WARM_POOL"  # older versions of torch start inductor's workers when they are imported
+_GPUS = ("/dev/nvidiactl", "/dev/kfd")
 # Digests of the libraries' own files, which are part of the keys of compiled code. Each is computed once in a process.
 _DIGESTS = (
     ("torch._inductor.codecache", "torch_key", "torch"),
@@ -44,9 +48,10 @@ def import_all() -> None:
     pool = os.environ.get(_POOL)
     os.environ[_POOL] = "0"
     try:
-        for name in NAMES:
-            with suppress(Exception):  # of a version that is not there, or broken: who needs it will say so
-                importlib.import_module(name)
+        with _driver_left_alone():
+            for name in NAMES:
+                with suppress(Exception):  # of a version that is not there, or broken: who needs it will say so
+                    importlib.import_module(name)
         for module, digest, library in _DIGESTS:
             if is_importable(library):
                 with suppress(Exception):  # torch's own functions, not in every version
@@ -56,6 +61,22 @@ def import_all() -> None:
             del os.environ[_POOL]
         else:
             os.environ[_POOL] = pool
+
+
+@contextmanager
+def _driver_left_alone() -> Iterator[None]:
+    """torch 2.11's inductor asks whether there is a GPU when it is imported. The device's file tells, without the driver."""
+    ask, is_importing = torch.cuda.is_available, True
+
+    def is_available() -> bool:
+        """Also for whoever keeps it."""
+        return any(map(os.path.exists, _GPUS)) if is_importing else ask()
+
+    torch.cuda.is_available = is_available
+    try:
+        yield
+    finally:
+        torch.cuda.is_available, is_importing = ask, False
 
 
 import_all()

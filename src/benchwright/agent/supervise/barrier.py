@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 
 def leave_barrier(job: Job) -> None:
-    """Create `gone-<rank>`, so that the others do not wait for it; pass its turn on, and hold nobody back."""
+    """Create `gone-<rank>`, so that the others do not wait for it; hold nobody back any more."""
     if job.barrier is not None:
         _create(job.barrier.folder, f"gone-{job.barrier.rank}")
     if job.turn is not None:
-        _create(job.turn.folder, f"go-{job.turn.place + 1}")
         try:
             os.unlink(os.path.join(job.turn.folder, f"{QUIET}{job.turn.place}"))
         except OSError:

@@ -8,7 +8,6 @@ from pathlib import Path
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.files.whole_file import write_whole
 from benchwright.core.job import Job
-from benchwright.plan.starts import renumbered
 from benchwright.record import is_complete
 
 
@@ -22,12 +21,11 @@ def write_file(path: Path, text: str) -> None:
 
 
 def still_to_launch(group: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
-    """Of launches that wait for each other, those that were not made yet, numbered anew; of any other group, all."""
+    """Of launches that wait for each other, those that were not made yet; of any other group, all."""
     if group[0][0].turn is None:
         return list(group)
-    missing = [launch[0] for launch in group if not is_complete(launch[0].stream)]
     empty_folder(Path(group[0][0].turn.folder))
-    return list(renumbered(missing))
+    return [launch for launch in group if not is_complete(launch[0].stream)]
 
 
 def empty_folder(folder: Path) -> None:

@@ -35,8 +35,8 @@ class Schedule:
         groups = started_together(plan.launches)
         self._groups = [tuple(dict.fromkeys(launch[0].benchmark for launch in group)) for group in groups]
         # Launches that start up while another one is measured are measured one by one, and counted so.
-        sizes = [len(group) if group[0][0].turn is not None else 1 for group in groups]
-        self._counted = [0, *accumulate(sizes)]
+        self._sizes = [len(group) if group[0][0].turn is not None else 1 for group in groups]
+        self._counted = [0, *accumulate(self._sizes)]
         self.total = len(self._groups)
         self.scripts_left, self._scripts = scripts_left, scripts
 
@@ -44,12 +44,20 @@ class Schedule:
         """What is counted for people: the launch `within` group `number`, and how many there are."""
         return min(self._counted[number - 1] + within + 1, self._counted[number]), self._counted[-1]
 
+    def share_done(self, number: int, within: int) -> float | None:
+        """Of launches that are measured one by one in group `number`; None if it is a single one."""
+        size = self._sizes[number - 1]
+        return within / size if size > 1 else None
+
     @property
     def script_words(self) -> str:
         """`script 4 of 100`; empty if there is only one."""
         return f"script {self._scripts - self.scripts_left} of {self._scripts}" if self._scripts > 1 else ""
 
-    def took(self, number: int, seconds: float) -> None:
+    def took(self, number: int, seconds: float, within: int = 0) -> None:
+        """All of group `number`, once the last `within` it has ended."""
+        if within + 1 < self._sizes[number - 1]:
+            return
         for benchmark in self._groups[number - 1]:
             self._seconds.setdefault(benchmark, []).append(seconds)
 

@@ -71,6 +71,7 @@ class Progress(Observer):
         self._thread: threading.Thread | None = None
         self._began = self._spoke = time.monotonic()
         self._steps: dict[str, Step] = {}
+        self._waiting: dict[str, RunningJob] = {}  # not started yet
         self._running: dict[str, RunningJob] = {}
         self._plan: Plan | None = None
         self._schedule: Schedule | None = None
@@ -127,12 +128,18 @@ class Progress(Observer):
         kinds = {b.name: b.kind for b in self._plan.benchmarks} if self._plan is not None else {}
         with self._lock:
             self._position, self._launch_began, self._announced = (number, total), now, False
-            self._running = {
-                job.id: RunningJob(job, now, imports=kinds.get(job.benchmark) not in _NO_IMPORTS) for job in jobs
-            }
+            made = {job.id: RunningJob(job, now, imports=kinds.get(job.benchmark) not in _NO_IMPORTS) for job in jobs}
+            self._waiting = {job.id: made[job.id] for job in jobs if job.turn is not None}
+            self._running = {job_id: job for job_id, job in made.items() if job_id not in self._waiting}
         self._changed.set()
         if self._verbose:
             self._say(f"{self._launch_words()}: {' '.join(redact_words(jobs[0].argv))}")
+
+    def on_started(self, job_id: str, pid: int) -> None:
+        with self._lock:
+            if job_id in self._waiting:
+                self._running[job_id] = self._waiting.pop(job_id)
+                self._running[job_id].began = time.monotonic()
 
     def on_progress(self, job_id: str, values: Mapping[str, object]) -> None:
         with self._lock:
@@ -157,16 +164,18 @@ class Progress(Observer):
             done += launches
             complete = len(done) == self._planned.get(benchmark)
             if self._running and self._schedule is not None:
-                self._schedule.took(number, time.monotonic() - self._launch_began)
+                self._schedule.took(number, time.monotonic() - self._launch_began, self._recorded[1])
         if not self._quiet:
             try:
                 self._tell(number, total, benchmark, launches, complete=complete)
             except Exception as error:  # a line of progress is never worth a run; the report will say what is wrong
                 self._say(f"[{number}/{total}] {benchmark}: {type(error).__name__}: {error}")
         with self._lock:
-            self._running = {k: v for k, v in self._running.items() if k not in {x.job for x in launches}}
+            for launch in launches:
+                self._running.pop(launch.job, None)
+                self._waiting.pop(launch.job, None)
         over = self._schedule is None or not self._schedule.scripts_left
-        if number == total and not self._running and over:
+        if number == total and not self._running and not self._waiting and over:
             self.begin("saving the results")
 
     def _benchmark_of(self, launch: Launch) -> str:
@@ -283,6 +292,7 @@ class Progress(Observer):
         elapsed = time.monotonic() - self._launch_began
         shares = [s for running in self._running.values() if (s := running.share_done()) is not None]
         share = min(shares) if len(shares) == len(self._running) else None
+        share = self._schedule.share_done(number, self._ended()) or share
         left = None if self._plan and self._plan.up_to else self._schedule.left_s(number, elapsed, share)
         if left is not None:
             whole: float | None = (passed := time.monotonic() - self._schedule.began) / (passed + left or 1.0)
@@ -293,7 +303,9 @@ class Progress(Observer):
         return head_line(self._names(), position, elapsed_s, words, whole, width)
 
     def _ended(self) -> int:
-        return sum(running.phase == "ended" for running in self._running.values())
+        """Launches of the current group."""
+        recorded = self._recorded[1] + 1 if self._recorded[0] == self._position[0] else 0
+        return recorded + sum(running.phase == "ended" for running in self._running.values())
 
     def _place(self, number: int, total: int, within: int = 0) -> str:
         """`within`: a group of launches that start together."""

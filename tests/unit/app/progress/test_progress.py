@@ -94,17 +94,34 @@ def test_without_a_panel_each_launch_has_its_line_and_the_benchmark_one() -> Non
 
 @pytest.mark.usefixtures("hurried")
 def test_models_that_start_up_while_others_are_measured_are_counted_one_by_one() -> None:
-    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder=f"/t{n // 8}", place=n % 8)) for n in range(10)]
+    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder="/t", place=n)) for n in range(10)]
     plan = Plan(benchmarks=tuple(benchmark(each.benchmark) for each in jobs), launches=tuple((each,) for each in jobs))
     paper = Paper(live=False)
     with (progress := Progress(paper)):
         progress.on_run(Path("/runs/x"), plan, MACHINE)
-        for number, group in enumerate((jobs[:8], jobs[8:]), start=1):
-            progress.on_launch(number, 2, group)
-            for each in group:
-                progress.on_recorded(number, 2, [good(each.id)])
+        progress.on_launch(1, 1, jobs)
+        for each in jobs:
+            progress.on_started(each.id, 1)
+            progress.on_recorded(1, 1, [good(each.id)])
     told = [text.partition(" ")[0] for text in paper.said if "items/s" in text]
     assert told == [f"[{n}/10]" for n in range(1, 11)]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_of_models_that_wait_for_their_start_none_is_shown_and_the_time_left_is_told_from_those_done() -> None:
+    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder="/t", place=n)) for n in range(10)]
+    plan = Plan(benchmarks=tuple(benchmark(each.benchmark) for each in jobs), launches=tuple((each,) for each in jobs))
+    paper = Paper(live=True)
+    with (progress := Progress(paper)):
+        progress.on_run(Path("/runs/x"), plan, MACHINE)
+        progress.on_launch(1, 1, jobs)
+        for each in jobs[:7]:
+            progress.on_started(each.id, 1)
+        for each in jobs[:5]:
+            progress.on_recorded(1, 1, [good(each.id)])
+        wait_for(lambda: bool(paper.drawn) and paper.drawn[-1][0].startswith("[6/10] m5, m6"))
+    assert "m7" not in " ".join(paper.drawn[-1])
+    assert "about 5 s left" in paper.drawn[-1][0]  # half of them took less than that
 
 
 def test_without_a_panel_each_of_several_results_has_its_line_once_the_run_takes_a_while(

@@ -1,15 +1,36 @@
-"""Libraries in torch's own cache that were cut short."""
+"""torch's compiler: libraries in its cache that were cut short, and what it imports."""
 
 from __future__ import annotations
 
 import os
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmodels.runtimes.parts.compiled_code import VARIABLE, is_whole, remove_damaged
 
+# As torch 2.11's inductor does, which asks whether there is a GPU when it is imported; and one that keeps the function.
+ASKING = """
+import os, sys, types, torch
+asked = []
+torch.cuda.is_available = lambda: asked.append("driver") or False
+os.path.exists = lambda path, exists=os.path.exists: path == "/dev/nvidiactl" or exists(path)
+
+class Asking:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch._inductor.hooks":
+            print("said at import:", torch.cuda.is_available())
+            self.kept = torch.cuda.is_available
+
+finder = Asking()
+sys.meta_path.insert(0, finder)
+import benchmodels.runtimes.parts.compile_imports
+print("asked at import:", asked)
+print("said later:", torch.cuda.is_available(), finder.kept(), asked)
+"""
 HEADER = b"\x7fELF\x02\x01" + bytes(34) + struct.pack("<Q", 128) + bytes(10) + struct.pack("<HH", 64, 2) + bytes(2)
 
 
@@ -37,3 +58,12 @@ def test_only_damaged_ones_that_nobody_is_making_are_removed(tmp_path: Path, mon
     assert sorted(path.name for path in tmp_path.rglob("*.so")) == ["good.so", "new.so"]
     monkeypatch.delenv(VARIABLE)
     assert remove_damaged() == []
+
+
+def test_the_driver_is_asked_nothing_while_the_compiler_is_imported():
+    done = subprocess.run([sys.executable, "-c", ASKING], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "said at import: True",
+        "asked at import: []",
+        "said later: False False ['driver', 'driver']",
+    ]
