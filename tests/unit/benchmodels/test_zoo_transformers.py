@@ -227,8 +227,50 @@ def test_outputs_that_vanish_get_a_usual_size_and_others_stay() -> None:
         assert 0.1 < tiny(**call).abs().max() < 10
         assert torch.equal(tiny(**call), tiny(**call))  # the dropout stays off
         assert torch.equal(usual(**call), before)
-    assert not any(part.training for part in tiny.modules())
-    assert {part.momentum for part in tiny.modules() if hasattr(part, "momentum")} == {0.1}
+
+
+def test_norms_of_the_library_itself_are_repaired_too_and_do_not_make_rounding_errors_large() -> None:
+    """pp_doclayout has a class of frozen ones; a second channel that hardly varies must not count as much as the first."""
+    torch = pytest.importorskip("torch")
+
+    class Frozen(torch.nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("running_mean", torch.zeros(2))
+            self.register_buffer("running_var", torch.ones(2))
+
+        def forward(self, input: Any) -> Any:
+            mean, variance = (each.reshape(1, 2, 1, 1) for each in (self.running_mean, self.running_var))
+            return (input - mean) * (variance + 1e-24).rsqrt()
+
+    given = torch.stack([torch.arange(16.0), torch.full((16,), 3.0)]).reshape(1, 2, 4, 4) * 1e-9
+    model = Frozen().eval()
+    outputs.repaired(torch, model, {"input": given})
+    made, moved = model(given), model(given * (1 + 1e-6 * torch.arange(16.0).reshape(4, 4)))
+    assert 0.1 < made.abs().max() < 10
+    assert (moved - made).norm() < 1e-4 * made.norm()
+
+
+def test_numbers_that_are_rounded_away_get_a_usual_size() -> None:
+    """As the codes of neucodec: what is decoded from zeros is nothing but rounding errors."""
+    torch = pytest.importorskip("torch")
+
+    class Codec(torch.nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.decoder = torch.nn.Linear(8, 8, bias=False), torch.nn.Linear(8, 8, bias=False)
+            for weight in self.parameters():
+                torch.nn.init.normal_(weight, std=outputs.SPREAD)
+
+        def forward(self, input: Any) -> Any:
+            return self.decoder(self.encoder(input).round())
+
+    torch.manual_seed(0)
+    model, call = Codec().eval(), {"input": torch.randn(4, 8)}
+    with torch.no_grad():
+        assert not model(**call).any()
+        outputs.repaired(torch, model, call)
+        assert model(**call).abs().max() > 0.01
 
 
 @pytest.mark.parametrize(

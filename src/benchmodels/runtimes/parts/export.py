@@ -88,6 +88,8 @@ def export_onnx(captured: Captured, folder: str, options: Options, steps: StepTi
         flat = flat_model(captured, options)
         opset = {} if options.onnx_opset is None else {"opset_version": options.onnx_opset}
         program = onnx.export(flat.module, flat.tensors, dynamo=True, optimize=False, verbose=False, **opset)
+        if not flat.outputs:  # where torch falls back to its strict export, which does not run the model
+            flat.module(*flat.tensors)
         _check_opset(program, options.onnx_opset)
         _check_graph(program, flat)
         _rename_inputs(program, flat.names)
@@ -149,7 +151,7 @@ def exporting() -> Iterator[None]:
     before = os.environ.get(NO_CHECKS)
     os.environ[NO_CHECKS] = "1"
     try:
-        with warnings.catch_warnings(), torch.no_grad(), torch.inference_mode(False):
+        with warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():  # the former switches gradients on
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -7,7 +7,7 @@ from typing import Any, List, Mapping, NamedTuple
 from benchmodels.tensors import flatten
 from benchmodels.types import Module, Tensor, Value
 
-VANISHED = 1e-9  # the largest output: deep narrow layers made the values ever smaller
+VANISHED = 1e-7  # the largest output: what is left of usual numbers that cancel out is rounding
 TIE = 1e-5  # of the largest number: a choice between numbers as near as this depends on rounding
 SPREAD = 0.02  # of random weights
 USUAL_ATTENTION = "sdpa"
@@ -21,14 +21,24 @@ class Called(NamedTuple):
 
 
 def repaired(torch: Any, model: Module, call: Mapping[str, Value]) -> None:
-    """Calls it. The usual attention replaces one that returns NaN. Batch norms get statistics, and layers that start as zero
-    random weights, if outputs vanish or choices are ties: those of two runtimes would differ, and both be right."""
+    """Calls it. The usual attention replaces one that returns NaN. If outputs vanish or choices are ties, those of two runtimes
+    would differ, and both be right: layers that start as zero get random weights and norms variances; then, if that is
+    not enough, all layers weights that keep the size of their inputs, such as those before a rounding to whole numbers."""
     found = _called(torch, model, call)
     if _has_nan(torch, found):
         _use_usual_attention(torch, model, call)
-    elif found.tied or (found.outputs and max(_largest(tensor) for tensor in found.outputs) < VANISHED):
+        return
+    if _depends_on_rounding(found):
         _fill_zeros(torch, model)
-        _set_statistics(torch, model, call)
+        _set_variances(model, call)
+        found = _called(torch, model, call)
+    if _depends_on_rounding(found):
+        _keep_sizes(torch, model)
+        _set_variances(model, call)
+
+
+def _depends_on_rounding(found: Called) -> bool:
+    return found.tied or bool(found.outputs and max(_largest(tensor) for tensor in found.outputs) < VANISHED)
 
 
 def _called(torch: Any, model: Module, call: Mapping[str, Value]) -> Called:
@@ -87,20 +97,25 @@ def _fill_zeros(torch: Any, model: Module) -> None:
             torch.nn.init.normal_(weight, std=SPREAD)
 
 
-def _set_statistics(torch: Any, model: Module, call: Mapping[str, Value]) -> None:
-    """Batch norms get the means and variances of this call, as training gives them. They start as 0 and 1 and normalise nothing."""
-    norms = [part for part in model.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
-    if not norms:
-        return
-    momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.train()
-        norm.momentum = 1.0
+def _keep_sizes(torch: Any, model: Module) -> None:
+    """The weights that transformers starts with are those of wide layers: narrow ones make the values ever smaller."""
+    for part in model.modules():
+        if isinstance(part, (torch.nn.Linear, torch.nn.modules.conv._ConvNd)):
+            torch.nn.init.xavier_normal_(part.weight)
+
+
+def _set_variances(model: Module, call: Mapping[str, Value]) -> None:
+    """Batch norms, also those of a library's own, get a variance from this call; they start with 1 and normalise nothing.
+    One for all channels: one each would make rounding errors large in a channel whose numbers are nearly the same."""
+
+    def take(norm: Any, args: Any, kwargs: Any) -> None:
+        norm.running_var.fill_(next(iter((*args, *kwargs.values()))).square().mean())
+
+    norms = [part for part in model.modules() if getattr(part, "running_var", None) is not None]
+    hooks = [norm.register_forward_pre_hook(take, with_kwargs=True) for norm in norms]
     try:
-        model(**call)
-    except ValueError:  # one value per channel has no variance: the statistics stay as they were from there on
-        pass
+        if norms:
+            model(**call)
     finally:
-        model.eval()
-        for norm, momentum in zip(norms, momenta):
-            norm.momentum = momentum
+        for hook in hooks:
+            hook.remove()

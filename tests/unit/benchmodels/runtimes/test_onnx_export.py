@@ -1,4 +1,4 @@
-"""The operator set that a user asks for is that of the exported file, or the export fails."""
+"""Exports to ONNX: the operator set that a user asks for, without gradients, with names for all outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmodels.measure.jobs import MeasureJob
 from benchmodels.measure.runtime_options import options_of
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import Captured, Unsupported
-from benchmodels.runtimes.parts.export import export_onnx
+from benchmodels.runtimes.parts.export import export_onnx, exporting
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
 
@@ -50,3 +50,23 @@ def test_builds_of_another_opset_are_other_builds() -> None:
 
     assert parts("onnxruntime", 18) != parts("onnxruntime", None)
     assert parts("aot-inductor", 18) == parts("aot-inductor", None)
+
+
+def test_models_are_exported_without_gradients() -> None:
+    """With them torch chooses another kernel of attention while it traces than when it looks again, and views of it fail."""
+    for outside in (torch.enable_grad(), torch.inference_mode()):
+        with outside, exporting():
+            assert not torch.is_grad_enabled()
+            assert not torch.is_inference_mode_enabled()
+
+
+def test_a_model_that_only_the_strict_export_can_trace_has_names_for_its_outputs(tmp_path: Path) -> None:
+    class OnlyStrict(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            if torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling():
+                raise ValueError("only the strict export can trace it")
+            return {"doubled": 2 * x}
+
+    captured = Captured(OnlyStrict().eval(), (torch.ones(1, 3),), {})
+    made = export_onnx(captured, str(tmp_path), options_of(ModelSettings()), Steps())
+    assert made.outputs == ["doubled"]
