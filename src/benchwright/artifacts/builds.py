@@ -16,7 +16,9 @@ from benchwright.artifacts.inventory import LEFTOVER, CacheEntry, entry_of, is_o
 from benchwright.artifacts.objects import Told
 from benchwright.environments.locking import locked
 
-BUILD, LABELS = "build", "labels"
+BUILD, LABELS, COMPILED, SEARCHES = "build", "labels", "compiled", "searches"
+INDUCTOR, DISCOVERIES = "inductor", "discoveries"  # folders of all models, among those of builds
+_OF_ALL = {INDUCTOR: COMPILED, DISCOVERIES: SEARCHES}
 
 
 class BuildInventory:
@@ -30,6 +32,9 @@ class BuildInventory:
         for path in sorted(p for p in self.folder.glob("*") if p.is_dir() and not p.is_symlink()):
             if "." in path.name:  # .discovery-…, <key>.making-…, <key>.corrupt-…
                 found += [entry_of(LEFTOVER, path.name, path.name, path)] if is_old(path) else []
+            elif path.name in _OF_ALL:
+                entry = entry_of(_OF_ALL[path.name], path.name, path.name, path)
+                found += [entry] if entry.size_bytes else []
             else:
                 found.append(self._build(path))
         return [*found, *self._labelled({entry.name for entry in found})]
@@ -37,7 +42,7 @@ class BuildInventory:
     def verify(self, entry: CacheEntry, told: Told) -> str | None:
         path = Path(entry.path)
         if entry.kind != BUILD or not (path / MANIFEST).exists():
-            return None  # a cache of torch.compile, which checks it itself
+            return None  # somebody else's folder
         try:
             verify(path, read_manifest(path, entry.id))
         except (Corrupt, OSError) as error:

@@ -28,7 +28,8 @@ ARTIFACT, UNPACKED, PARTIAL, LEFTOVER = "artifact", "unpacked", "partial", "left
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One thing in a cache. `kind`: artifact, unpacked (an archive), partial (a download), build (of a model), labels (of a model
-    that has no build), revision (a build of one) or leftover (of a crash)."""
+    that has no build), compiled (what torch.compile keeps, of all models), searches (the models found in scripts), revision (a
+    build of one) or leftover (of a crash)."""
 
     kind: str
     id: str

@@ -94,6 +94,25 @@ def test_stats_of_a_build_and_of_all(bw: CommandLine) -> None:
     assert BERT in wrong.stderr
 
 
+def test_what_torch_compiled_and_what_was_found_in_scripts_are_no_builds(bw: CommandLine) -> None:
+    for folder, size in (("inductor", 700), ("discoveries", 90)):
+        (bw.base / "builds" / folder).mkdir()
+        assert folder not in dict(names(bw))  # as long as there is nothing in it
+        (bw.base / "builds" / folder / "file").write_bytes(bytes(size))
+    kinds = {each["name"]: each["kind"] for each in json.loads(bw("cache", "list", "--json").stdout)}
+    assert (kinds["inductor"], kinds["discoveries"]) == ("compiled", "searches")
+    totals = {each["runtime"]: each for each in json.loads(bw("cache", "stats", "--json").stdout)}
+    assert {runtime: each["builds"] for runtime, each in totals.items()} == {
+        **{"onnxruntime": 2, "openvino": 1},
+        **{"without a build": 0, "torch-compile, of all models": 0},
+    }
+    bw("cache", "stats", "inductor", code=2)
+    bw("cache", "delete", "inductor", "--yes")
+    assert "discoveries" in dict(names(bw))
+    bw("cache", "delete", "--all", "--yes")
+    assert names(bw) == []
+
+
 def test_the_results_of_a_build_are_those_of_its_name(bw: CommandLine) -> None:
     run = bw.base / "runs" / "r"
     run.mkdir(parents=True)

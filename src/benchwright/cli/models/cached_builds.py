@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from benchwright.artifacts.inventory import CacheEntry
     from benchwright.report.document import ReportTable
 
+_OF_A_MODEL = ("build", "labels")
+_WITHOUT_RUNTIME = {"labels": "without a build", "compiled": "torch-compile, of all models"}
 json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 label_option = click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only models with this label. Repeatable."
@@ -51,11 +53,12 @@ def stats(name: str | None, as_json: bool, base: str | None) -> None:
     """Show what is known of the build NAME: labels, steps, files, results. Without a name: how much each runtime takes."""
     inventory = _builds(base)
     with Working("reading the builds", quiet=as_json):
-        entries = [entry for entry in inventory.entries() if entry.kind in ("build", "labels")]
+        entries = inventory.entries()
         if name is None:
-            text = _totals(entries, as_json=as_json)
+            text = _totals([entry for entry in entries if entry.kind in (*_OF_A_MODEL, "compiled")], as_json=as_json)
         else:
-            text = _one(inventory, _called(entries, name), as_json=as_json, base=base)
+            of_models = [entry for entry in entries if entry.kind in _OF_A_MODEL]
+            text = _one(inventory, _called(of_models, name), as_json=as_json, base=base)
     click.echo(text)
 
 
@@ -89,7 +92,7 @@ def delete(
         )
     inventory = _builds(base)
     with Working("listing the builds"):
-        entries = [entry for entry in inventory.entries() if entry.kind in ("build", "labels")]
+        entries = [entry for entry in inventory.entries() if entry.kind in (*_OF_A_MODEL, "compiled", "searches")]
     refuse_unknown(entries, names)
     wanted = CacheFilter(names=names, labels=label_pairs(labels), runtimes=runtimes_named(runtimes, None))
     meant = [entry for entry in entries if wanted(entry)]
@@ -229,18 +232,22 @@ def _result_table(results: Sequence[BuildResult]) -> ReportTable:
     return table_of(fields, results)
 
 
+def _counted(number: object) -> str:
+    return f"{number:,}" if number else "–"
+
+
 def _totals(entries: Sequence[CacheEntry], *, as_json: bool) -> str:
     from benchwright.report.document import Cell, Column, Field, table_of, word
     from benchwright.report.text.layout import table_lines
 
     groups: dict[str, list[CacheEntry]] = {}
     for entry in entries:
-        groups.setdefault(entry.runtime or ("other" if entry.kind == "build" else "without a build"), []).append(entry)
+        groups.setdefault(entry.runtime or _WITHOUT_RUNTIME.get(entry.kind, "other"), []).append(entry)
     bodies: list[dict[str, object]] = [
         {
             "runtime": runtime,
-            "builds": len(same),
-            "models": len({entry.name for entry in same}),
+            "builds": sum(entry.kind == "build" for entry in same),
+            "models": len({entry.name for entry in same if entry.kind in _OF_A_MODEL}),
             "size_bytes": sum(entry.size_bytes for entry in same),
             "last_used": max(entry.last_used for entry in same),
         }
@@ -252,8 +259,8 @@ def _totals(entries: Sequence[CacheEntry], *, as_json: bool) -> str:
         return "there are no builds"
     fields: list[Field[dict[str, object]]] = [
         Field(Column("runtime"), lambda body: word(str(body["runtime"]))),
-        Field(Column("models", right=True), lambda body: word(f"{body['models']:,}")),
-        Field(Column("builds", right=True), lambda body: word(f"{body['builds']:,}")),
+        Field(Column("models", right=True), lambda body: word(_counted(body["models"]))),
+        Field(Column("builds", right=True), lambda body: word(_counted(body["builds"]))),
         Field(Column("size", right=True), lambda body: Cell(format_bytes(float(str(body["size_bytes"]))))),
         Field(Column("last used"), lambda body: Cell(day(float(str(body["last_used"]))))),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from benchwright.artifacts.builds import INDUCTOR
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.job import JobBuild
 from benchwright.core.machine import Machine
@@ -87,7 +88,7 @@ class ModelPlanner(PlainPlanner):
         if work.builds:
             # Its cache is kept with the other builds; a lean one is removed with the run's other temporary files.
             kept = f"{context.folder}/.barrier" if context.settings.lean_cache else work.builds
-            env["TORCHINDUCTOR_CACHE_DIR"] = f"{kept}/inductor"
+            env["TORCHINDUCTOR_CACHE_DIR"] = f"{kept}/{INDUCTOR}"
         probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
         if context.settings.lean_cache and (repeat is None or repeat + 1 == launches_of(benchmark, context.settings)):
             probe["models"]["lean"] = True

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.agent.machine.packages import list_packages
+from benchwright.artifacts.builds import DISCOVERIES
 from benchwright.artifacts.probe_folder import probe_digest
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotWrite
@@ -26,7 +27,6 @@ from benchwright.plan.file_names import safe_name
 from benchwright.runs.provenance.file_digests import digest_of
 from benchwright.runs.provenance.packages import site_folders
 
-FOLDER = "discoveries"  # below the folder of builds
 _VERSION = 1
 
 
@@ -69,7 +69,7 @@ class KeptDiscoveries:
     """Searches of earlier runs. A script that failed, or did not end, is searched again: the cause may be gone."""
 
     def __init__(self, builds: Path, settings: RunSettings, machine: Machine) -> None:
-        self._folder = builds / FOLDER
+        self._folder = builds / DISCOVERIES
         self._settings = settings
         self._machine = machine
         self._packages: dict[str, dict[str, str]] = {}
