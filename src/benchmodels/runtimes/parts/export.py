@@ -151,11 +151,8 @@ def exporting() -> Iterator[None]:
     before = os.environ.get(NO_CHECKS)
     os.environ[NO_CHECKS] = "1"
     try:
-        with (
-            warnings.catch_warnings(),
-            torch.inference_mode(False),
-            torch.no_grad(),
-        ):  # the former switches gradients on
+        # In this order: leaving inference mode switches gradients on.
+        with warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():
             warnings.simplefilter("ignore")
             yield
     finally:

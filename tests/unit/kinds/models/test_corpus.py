@@ -77,6 +77,15 @@ def test_the_speedup_is_the_geometric_mean_over_right_results_only() -> None:
     assert summaries(corpus(made))[EAGER].speedup is None
 
 
+def test_the_arithmetic_of_a_model_is_known_though_a_later_result_does_not_tell_it() -> None:
+    made = run_of(
+        result(named(1, EAGER), launch(0.04)),
+        failed(named(1, ORT), "in load: it broke", facts={"model": {"parameters": 7}}),
+    )
+    (found,) = corpus(made).models
+    assert found.flops == 22.4e9
+
+
 def test_a_model_that_waits_counts_neither_for_nor_against_a_runtime() -> None:
     waits = replace(result(named(2, EAGER)), status=Status.PENDING)
     cut = replace(result(named(3, EAGER)), status=Status.INTERRUPTED)

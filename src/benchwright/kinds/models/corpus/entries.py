@@ -97,7 +97,7 @@ class Corpus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Gathered(msgspec.Struct):
-    """A model while results are gathered; the newest row tells what it is."""
+    """A model while results are gathered; the newest of the rows that tell most says what it is."""
 
     row: ModelRow
     entries: dict[RuntimeVariant, CorpusEntry] = {}
@@ -144,9 +144,14 @@ def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, ho
     gathered = found[key]
     if (row.result.status in UNFINISHED or row.model.stops_after) and variant in gathered.entries:
         return  # what was only built leaves an earlier measurement in place
-    if row.parameter_count or not gathered.row.parameter_count:
+    if _tells(row) >= _tells(gathered.row):
         gathered.row = row
     gathered.entries[variant] = _entry(row, variant, run)
+
+
+def _tells(row: ModelRow) -> int:
+    """How many of its sizes are known."""
+    return bool(row.parameter_count) + (row.flops is not None)
 
 
 def _entry(row: ModelRow, variant: RuntimeVariant, run: Run) -> CorpusEntry:
