@@ -65,6 +65,25 @@ def test_a_program_that_writes_late_is_not_accused() -> None:
     assert run(1.0, pace=0.3).status is Status.OK
 
 
+def test_a_program_that_was_stopped_is_not_accused() -> None:
+    """It writes its first steps once it goes on, and only then does the supervisor write when the pause began."""
+    events: list[dict[str, Any]] = [
+        {"event": "start", "pid": 7, "t": 0, "wall": 0.0},
+        {"event": "loop", "process": 7, "loop": 1, "name": "train", "counts": True, "t": 0},
+        {"event": "sample", "sampler": "process", "t": 5 * SECOND, "values": {"rss_bytes": 1}},
+        {"event": "pause", "t": SECOND // 10, "what": "program", "ns": 5 * SECOND},
+        {"event": "sample", "sampler": "process", "t": 51 * SECOND // 10, "values": {"rss_bytes": 1}},
+        {"event": "end", "t": 52 * SECOND // 10, "wall": 5.2, "exit_code": 0, "duration_s": 5.2},
+    ]
+    common = {"event": "steps", "process": 7, "loop": 1, "phase": "measured", "items": 10, "wait_ns": [0] * 2}
+    before = {"t": 0, "step_ns": [SECOND // 20, 101 * SECOND // 20], "written": 505 * SECOND // 100}
+    after = {"t": 51 * SECOND // 10, "step_ns": [SECOND // 20] * 2, "written": 515 * SECOND // 100}
+    events[5:5] = [common | after]
+    events[3:3] = [common | before]
+    launch = record_launch(events, JOB, BENCHMARK, kind_of)
+    assert (launch.status, launch.detail) == (Status.OK, None)
+
+
 def test_a_run_too_short_to_tell_is_left_alone() -> None:
     assert run(0.3, seconds=1).status is Status.OK
 

@@ -34,7 +34,8 @@ class OutsideClock(msgspec.Struct):
     def supervisor(self, event: Event) -> None:
         """An event that the supervisor wrote."""
         t = event.get("t")
-        if isinstance(t, int) and "process" not in event:
+        is_written_then = event["event"] != "pause"  # its time is when the pause began, and it is written at the end
+        if isinstance(t, int) and "process" not in event and is_written_then:
             self.now_ns = t
             for sighting in self._open:
                 sighting.before_ns = t
