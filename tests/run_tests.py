@@ -8,6 +8,7 @@ and is named at the end. A test that fails twice fails the build, and so does a 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 WORKERS = str(max(3, os.cpu_count() or 1))  # three on two cores: tests wait a fifth of their time for processes
+SOURCES = Path(__file__).parents[1] / "src"
 TESTS_FAILED = 1  # pytest's exit code; the others are usage errors, crashes and Ctrl-C
 
 
@@ -24,6 +26,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--retry-at-most", type=int, default=5, metavar="N")
     own, given = parser.parse_known_args(arguments)
+    # Containers often set PYTHONDONTWRITEBYTECODE: each of thousands of processes would compile benchwright for itself.
+    compileall.compile_dir(SOURCES, quiet=1, workers=0)
     coverage = ["--cov", "--cov-report="]
     with tempfile.TemporaryDirectory() as folder:
         remembered = ["-o", f"cache_dir={folder}"]  # of these two rounds alone: what failed last week is not asked for

@@ -10,6 +10,7 @@ import importlib.util
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 FILES = {path.relative_to(SRC).as_posix(): path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}
-TREES = {name: ast.parse(text) for name, text in FILES.items()}
 
 WORKLOAD = r"isinstance\([\w.]*workload"
 FOLDER = r"\bbenchmark\.folder\b|isinstance\(.*BenchmarkFolder\)"
@@ -31,6 +31,11 @@ NAMES_TWICE: set[str] = set()
 SILENT_EXCEPTS: set[str] = set()
 ASK_THE_WORKLOAD: set[str] = set()
 ASK_THE_FOLDER: set[str] = set()
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(text) for name, text in FILES.items()}
 
 
 def lines_of(name: str) -> int:
@@ -54,7 +59,7 @@ def test_a_file_has_at_most_four_hundred_lines() -> None:
 def test_a_function_has_at_most_sixty_lines() -> None:
     long = {
         f"{name}:{node.name}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if (node.end_lineno or 0) - node.lineno >= 60
@@ -64,7 +69,7 @@ def test_a_function_has_at_most_sixty_lines() -> None:
 
 def test_no_two_classes_share_a_name() -> None:
     defined: dict[str, list[str]] = defaultdict(list)
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if "/compat_modules/" in name:  # milabench's names, for its benchfiles
             continue
         for node in ast.walk(tree):
@@ -75,7 +80,7 @@ def test_no_two_classes_share_a_name() -> None:
 
 def silent_excepts() -> Iterator[str]:
     """The files with a handler of every exception that neither does anything nor says why it need not."""
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         rows = FILES[name].splitlines()
         for node in ast.walk(tree):
             if not isinstance(node, ast.ExceptHandler) or not isinstance(node.type, ast.Name):

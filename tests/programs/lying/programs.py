@@ -541,7 +541,9 @@ def is_left_by_exit_0():
 def is_left_by_os_exit():
     from benchprobe import iterate
 
-    for n in iterate("train", range(60)):  # without sleeping: on a busy machine its steps would be written before it leaves
+    for n in iterate(
+        "train", range(60)
+    ):  # without sleeping: on a busy machine its steps would be written before it leaves
         if n == 2:
             os._exit(0)
 
