@@ -17,6 +17,7 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.events.hidden_lines import HiddenLines
 from benchwright.runs.run_folder import RunFolder
 
+DISCOVERY = "discovery"  # in a run's folder: what scripts told, and what was found in them
 _BLOCK_BYTES = 1 << 16
 _POLL_S = 0.2
 
@@ -45,18 +46,25 @@ def logs_in(folder: Path) -> list[Log]:
 
 
 def choose_logs(folder: Path, bench: str | None) -> list[Log]:
-    """The logs of one benchmark or job; InvalidInput if there are none."""
-    logs = logs_in(folder)
+    """The logs of one benchmark or job, or those of searching scripts for models if it has no other; InvalidInput for none."""
+    searched = logs_in(folder / DISCOVERY) if (folder / DISCOVERY).is_dir() else []
+    logs = logs_in(folder) or searched
     if bench is None:
         if not logs:
-            raise InvalidInput(f"{folder.name} has no logs", remedy="were they discarded by --discard-logs?")
+            raise InvalidInput(
+                f"{folder.name} has no logs", remedy="either --discard-logs was given, or no program of it was started"
+            )
         return logs
-    chosen = [log for log in logs if log.job == bench or log.job.startswith(bench + ".")]
+    chosen = _of(bench, logs) or _of(bench, searched)
     if not chosen:
         known = {log.job for log in logs}
         remedy = did_you_mean(bench, known) or f"it has {', '.join(sorted(known)[:8]) or 'none'}"
         raise InvalidInput(f"{folder.name} has no log of '{bench}'", remedy=remedy)
     return chosen
+
+
+def _of(bench: str, logs: list[Log]) -> list[Log]:
+    return [log for log in logs if log.job == bench or log.job.startswith(bench + ".")]
 
 
 def read_log(log: Log) -> Iterator[bytes]:

@@ -42,6 +42,17 @@ def test_the_logs_of_a_benchmark_are_not_those_of_one_whose_name_begins_alike(tm
         choose_logs(tmp_path, "tra")
 
 
+def test_what_a_script_printed_while_models_were_looked_for_is_its_log_if_it_has_no_other(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no logs"):
+        choose_logs(tmp_path, None)
+    (tmp_path / "discovery").mkdir()
+    write(tmp_path / "discovery", "big.py.D0.log.gz", b"too large\n")
+    assert whole(tmp_path) == whole(tmp_path, "big.py") == {"big.py.D0": b"too large\n"}
+    write(tmp_path, "small.D0.log", b"measured\n")
+    assert whole(tmp_path) == {"small.D0": b"measured\n"}
+    assert whole(tmp_path, "big.py") == {"big.py.D0": b"too large\n"}
+
+
 def test_the_end_of_a_long_log_is_its_end(tmp_path: Path) -> None:
     write(tmp_path, "b.D0.log", b"".join(b"line %d\n" % n for n in range(200_000)))
     (log,) = logs_in(tmp_path)

@@ -16,12 +16,12 @@ from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.logs import DISCOVERY
 from benchwright.runs.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
     from benchwright.kinds.models.discovery.search import ModelSearch
 
-_FOLDER = "discovery"  # in a run's folder: what scripts told, and what was found in them
 
 
 class OpenScripts:
@@ -47,14 +47,14 @@ class OpenScripts:
     def keep_in(self, run_folder: Path) -> None:
         """What was found so far, and will be, becomes part of the run."""
         if self._search is not None:
-            self._search.move_to(run_folder / _FOLDER)
+            self._search.move_to(run_folder / DISCOVERY)
 
     def next(self, stored: StoredPlan, run_folder: Path, stopped: Callable[[], bool]) -> tuple[Benchmark, ...] | None:
         """The run's benchmarks, with one more script replaced by its models; None: there is none left, or it was asked to stop."""
         if not _open(stored.benchmarks):
             return None
         if self._search is None:  # of a run that is resumed
-            self._searching(stored.settings).move_to(run_folder / _FOLDER)
+            self._searching(stored.settings).move_to(run_folder / DISCOVERY)
         return self._searching(stored.settings).next(stored.benchmarks, _open(stored.asked), stopped)
 
     def notes(self, run_folder: Path, stored: StoredPlan, launches: Mapping[str, Sequence[Launch]]) -> list[Note]:
@@ -65,7 +65,7 @@ class OpenScripts:
         for script in stored.asked:
             if script.is_open and script.workload.script in missed:
                 self._search.forget(script)
-        if not (count := self._search.known_before(run_folder / _FOLDER)):
+        if not (count := self._search.known_before(run_folder / DISCOVERY)):
             return []
         what = "the script was" if count == 1 else f"{count} scripts were"
         text = f"{what} not searched for models: an earlier run had found them, and nothing has changed since"
