@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -92,6 +93,31 @@ def test_a_model_that_fails_is_a_result(tmp_path: Path) -> None:
     result = measured(Broken(), torch.ones(1), tmp_path).result("Broken@torch-eager")
     assert result.status is Status.FAILED
     assert "no such kernel" in result.detail
+
+
+def test_what_is_printed_meanwhile_is_in_the_log_and_not_on_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxscript")
+    telling = logging.getLogger("telling")
+    telling.addHandler(logging.StreamHandler())
+
+    class Chatty(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            print("I am called")
+            telling.warning("and warn")
+            return 2 * x if x.sum() > 1 else x  # which cannot be exported
+
+    run = measured(Chatty(), torch.ones(2), tmp_path, runtimes=["torch-eager", "onnxruntime"])
+    telling.warning("as before")
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "as before\n")
+    assert run.result("Chatty@onnxruntime").status is Status.FAILED
+    bw = CommandLine(tmp_path, tmp_path)
+    log = bw("logs", "last", "Chatty@torch-eager").stdout
+    assert "I am called" in log
+    assert "and warn" in log
+    assert "Traceback" in bw("logs", "last", "Chatty@onnxruntime").stdout
 
 
 def test_the_example_of_the_notebooks_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

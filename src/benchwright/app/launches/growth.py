@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from benchwright.kinds.models.discovery.search import ModelSearch
 
 
-
 class OpenScripts:
     """The scripts of a run whose models are not known yet; most runs have none. Nothing is measured during a search."""
 

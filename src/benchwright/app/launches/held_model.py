@@ -7,12 +7,14 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from benchwright.app.launches.printed import printed
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
@@ -61,12 +63,15 @@ class HeldModelExecutor:
             return Outcome(job=job.id, stopped=True)
         settings = settings_from(job.probe[PART])
         if is_measured_here(settings.runtime):
-            with _Written(job, listener) as written:
+            with _Written(job, listener) as written, printed() as log:
+                written.log = log
                 measure_here(self._model, json.dumps({"stream": job.stream, **job.probe}))
             return written.outcome
-        built = build_here(self._model, settings)
+        with printed() as log:
+            built = build_here(self._model, settings)
         if built.failed:
             with _Written(job, listener) as written:
+                written.log = log
                 written.add(built.events)
             return written.outcome
         part = {**job.probe[PART], "rebuild": "never", "built_by_caller": BUILT_NOW if built.made else BUILT_BEFORE}
@@ -83,6 +88,7 @@ class _Written:
         self._began_ns = time.perf_counter_ns()
         self._cpu_s = time.process_time()
         self.outcome = Outcome(job=job.id)
+        self.log = StringIO()
 
     def __enter__(self) -> Self:
         job, here = self._job, {"t": self._began_ns, "wall": time.time()}
@@ -106,7 +112,7 @@ class _Written:
         nothing_read = {"event": "extraction", "t": now_ns, "metrics": {}, "lines": 0, "bytes": 0}
         self.add([nothing_read, end])
         if not job.discard_log:
-            Path(f"{job.log}.gz").write_bytes(gzip.compress(b""))
+            Path(f"{job.log}.gz").write_bytes(gzip.compress(self.log.getvalue().encode(errors="replace")))
         self._listener.on_finished(self.outcome)
 
     def add(self, events: Sequence[Mapping[str, Any]]) -> None:
