@@ -151,6 +151,15 @@ class TestScreen:
         assert "1×16" in text
         assert "1×17" in text
 
+    def test_scripts_of_one_name_are_told_apart_by_their_folders(self) -> None:
+        paths = ("/home/me/a/net.py", "/home/me/b/net.py", "/srv/b/net.py", "/home/me/b/other.py")
+        found = [
+            result(model("torch-eager", script=path, identity=f"{number:016x}", place=None), launch(0.01))
+            for number, path in enumerate(paths)
+        ]
+        heads = [line.split()[0] for line in screen(*found).splitlines() if "BertModel" in line]
+        assert heads == ["a/net.py", "me/b/net.py", "srv/b/net.py", "other.py"]
+
     def test_profiles_of_several_shapes_are_told_apart(self) -> None:
         shapes = [(FoundInput(name="x", shape=(1, n), dtype="int64"),) for n in (16, 17)]
         ops = profiled("torch-eager", OPERATORS).launches

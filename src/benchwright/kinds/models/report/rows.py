@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import statistics
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -232,19 +232,34 @@ def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
             model.place,
         )
         found.setdefault(key, []).append(row)
-    called = Counter(os.path.basename(path) for path in {str(path) for path, *_ in found})
     zoos = {row.model.zoo for row in rows}
-    groups = []
-    for (path, *_), same in found.items():
-        name = os.path.basename(str(path))
-        groups.append(
-            ModelGroup(
-                source=name if called[name] == 1 and path not in zoos else str(path),
-                rows=tuple(row for row in same if not _only_profile(row)),
-                profiles=tuple(row for row in same if _only_profile(row)),
-            )
+    names = _shortest({str(path) for path, *_ in found} - zoos)
+    return [
+        ModelGroup(
+            source=names.get(str(path), str(path)),
+            rows=tuple(row for row in same if not _only_profile(row)),
+            profiles=tuple(row for row in same if _only_profile(row)),
         )
-    return groups
+        for (path, *_), same in found.items()
+    ]
+
+
+def _shortest(paths: Collection[str]) -> dict[str, str]:
+    """Each by its name, and by as many of its folders as tell it from the others."""
+    called: dict[str, list[list[str]]] = {}
+    for path in paths:
+        called.setdefault(os.path.basename(path), []).append(path.split("/"))
+    names = {}
+    for alike in called.values():
+        for own in alike:
+            most = max((_shared_end(own, other) for other in alike if other is not own), default=0)
+            names["/".join(own)] = "/".join(own[-1 - most :])
+    return names
+
+
+def _shared_end(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many words both end with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(reversed(a), reversed(b), strict=False)))
 
 
 def operators(row: ModelRow) -> list[OperatorTime]:
