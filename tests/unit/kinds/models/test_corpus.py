@@ -86,6 +86,14 @@ def test_the_arithmetic_of_a_model_is_known_though_a_later_result_does_not_tell_
     assert found.flops == 22.4e9
 
 
+def test_the_page_is_headed_with_what_it_covers_and_says_it_once() -> None:
+    one = corpus(run_of(result(named(1, EAGER), launch(0.01))))
+    page = corpus_html(CorpusReport(corpus=one, caches=("base",), results=()))
+    assert "<h1>1 model of 1 script on 1 runtime</h1>" in page
+    assert "1 script" not in page.partition("</h1>")[2]
+    assert f"measured on {MACHINE.hostname}" in page
+
+
 def test_a_model_that_waits_counts_neither_for_nor_against_a_runtime() -> None:
     waits = replace(result(named(2, EAGER)), status=Status.PENDING)
     cut = replace(result(named(3, EAGER)), status=Status.INTERRUPTED)

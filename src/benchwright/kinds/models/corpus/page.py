@@ -30,7 +30,6 @@ class CorpusView(NamedTuple):
     words: list[str]
     caches: tuple[str, ...]
     runs: tuple[str, ...]
-    machines: tuple[str, ...]
     runtimes: ReportTable
     funnel: ReportTable
     tasks: ReportTable
@@ -44,12 +43,12 @@ class CorpusView(NamedTuple):
 def corpus_html(report: CorpusReport) -> str:
     """One file that needs nothing else. A thousand models are rows of one table, not cards."""
     corpus = report.corpus
+    words, counted = corpus_words(corpus), 2 if corpus.variants else 1
     view = CorpusView(
-        title=f"{len(corpus.models):,} models on {len(corpus.variants)} runtimes",
-        words=corpus_words(corpus),
+        title=" on ".join(words[:counted]),
+        words=[*words[counted:], *([f"measured on {', '.join(corpus.machines)}"] if corpus.machines else [])],
         caches=report.caches,
         runs=corpus.runs,
-        machines=corpus.machines,
         runtimes=runtimes_table(corpus),
         funnel=funnel_table(corpus),
         tasks=tasks_table(corpus),
