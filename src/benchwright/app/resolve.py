@@ -52,7 +52,8 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         benchmarks = with_hooks(benchmarks, request, cwd)
     if request.name is not None:
         benchmarks = _named(benchmarks, request.name)
-    benchmarks = _unique([request.options.applied(b) for b in benchmarks], named)
+    benchmarks = [_with_other_names(request.options.applied(b), request) for b in benchmarks]
+    benchmarks = _unique(benchmarks, named)
     _check_text(benchmarks)
     several = len(commands) > 1 or any(kind_of(b).alternates(b) for b in benchmarks)
     interleave = several if request.interleave is None else request.interleave
@@ -65,6 +66,14 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     folders = of_folders or any(map(os.path.isdir, named.targets[:1]))
     name = _run_name(named if folders else request, benchmarks)
     return Resolved(benchmarks=tuple(benchmarks), settings=settings, name=name)
+
+
+def _with_other_names(benchmark: Benchmark, request: Request) -> Benchmark:
+    others = request.same_models.get(benchmark.source)
+    if not others:
+        return benchmark
+    note = f"measured once: {' and '.join(others)} {'is' if len(others) == 1 else 'are'} the same model"
+    return msgspec.structs.replace(benchmark, notes=(*benchmark.notes, note))
 
 
 def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request:

@@ -45,4 +45,6 @@ def show_zoo_models(models: Sequence[ListedModel], *, as_json: bool) -> None:
     for model in models:
         labels = " ".join(f"{key}={value}" for key, value in model.labels.items())
         click.echo(clip(f"{model.target:{name}}  {model.task:{task}}  {labels}".rstrip(), terminal_width()))
-    click.echo(f"{counted(len(models), 'model')}; measure them with 'benchwright run'")
+    click.echo(
+        f"{counted(len(models), 'model')}; measure {'it' if len(models) == 1 else 'them'} with 'benchwright run'"
+    )

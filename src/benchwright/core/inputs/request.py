@@ -121,11 +121,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     params: tuple[str, ...] = ()  # NAME=VALUE,VALUE: sweeps of scripts
     sweep: str = "grid"
     search_dirs: tuple[str, ...] = ()  # folders to look up scripts in
-    all_scripts: bool = False
+    all_scripts: bool = False  # measure all scripts of folders, however many
     shuffle: bool = False  # the scripts of folders, by the seed
-    shard: tuple[int, int] | None = (
-        None  # of the scripts of folders: number, from 1, and how many  # measure all scripts of folders, however many
-    )
+    shard: tuple[int, int] | None = None  # of the scripts of folders: number, from 1, and how many
+    same_models: dict[str, tuple[str, ...]] = {}  # targets that were left out, by the one that is the same model
     most_scripts: int | None = 5  # of a folder or pattern, unless all are asked for; None: any number
     builds: str = ""  # the folder of cached builds
 

@@ -34,11 +34,11 @@ def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
     everything = _all_scripts(request)
     many |= set(everything)
     targets += everything
-    targets = _each_model_once(targets, request)
+    targets, same = _each_model_once(targets, request)
     if request.shuffle or request.shard is not None:
         mine = _share_of(dict.fromkeys(target for target in targets if target in many), request)
         targets = [*(target for target in targets if target not in many), *mine]
-    return replace(request, targets=tuple(targets)), frozenset(many)
+    return replace(request, targets=tuple(targets), same_models=same), frozenset(many)
 
 
 def shared_names(request: Request) -> frozenset[str]:
@@ -95,14 +95,20 @@ def _zoo_corpus(name: str) -> str | None:
     return None if os.path.exists(corpus_folder(name)) else CORPORA.get(name.rstrip("/").removeprefix("corpora/"))
 
 
-def _each_model_once(targets: list[str], request: Request) -> list[str]:
-    """Without models that another zoo has, too."""
+def _each_model_once(targets: list[str], request: Request) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """Without models that another zoo has, too; and these, by the target that is kept."""
     zoos = [target for target in targets if is_zoo_target(target)]
     if len(zoos) < 2:
-        return targets
+        return targets, {}
     python = request.python or default_python()
-    kept = {model.target for model in each_once(m for target in zoos for m in models_meant(target, python))}
-    return [target for target in dict.fromkeys(targets) if target in kept or target not in zoos]
+    models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, python)]
+    kept = {model.canonical: model.target for model in each_once(models)}
+    same: dict[str, tuple[str, ...]] = {}
+    for model in models:
+        if model.target != (first := kept[model.canonical]):
+            same[first] = (*same.get(first, ()), model.target)
+    left_out = {target for others in same.values() for target in others}
+    return [target for target in dict.fromkeys(targets) if target not in left_out], same
 
 
 def _scripts_of(target: str, request: Request) -> list[str]:

@@ -59,6 +59,9 @@ def test_the_same_model_of_two_names_is_measured_once(tmp_path: Any) -> None:
     assert names(tmp_path, "example:vision/conv", "example:conv") == ["example:vision/conv@torch-eager"]
     (one,), (other,) = read(tmp_path, "example:conv"), read(tmp_path, "example:vision/conv")
     assert model(one).identity == model(other).identity
+    assert one.notes == ()
+    (both,) = read(tmp_path, "example:conv", "example:vision/conv")
+    assert both.notes == ("measured once: example:vision/conv is the same model",)
 
 
 def test_the_scale_and_parameters_are_in_the_name_and_make_another_model(tmp_path: Any) -> None:
