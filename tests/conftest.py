@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import posix
 import signal
@@ -90,19 +91,50 @@ os.register_at_fork(after_in_child=_leave_at_once)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """All workers import the same modules; what that runs is measured in the first of them."""
+    """All workers import the same modules; what that runs is measured in the first of them.
+
+    Ten thousand tests and torch are a million objects, which stay: the garbage collector need not look at them again and again.
+    """
     if _COVERAGE in os.environ:
         _coverage_of_processes[_COVERAGE] = os.environ.pop(_COVERAGE)
-    with _unmeasured() if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" else nullcontext():
-        return (yield)
+    gc.disable()
+    try:
+        with _unmeasured() if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" else nullcontext():
+            return (yield)
+    finally:
+        _freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Hundreds of examples run what a few have run: tests of Hypothesis take half as long if they are not measured."""
     is_marked = item.get_closest_marker("hypothesis") or item.get_closest_marker("unmeasured")
-    with _unmeasured() if is_marked or str(item.path).startswith(SHIPPED_BENCHMARKS) else nullcontext():
-        return (yield)
+    try:
+        with _unmeasured() if is_marked or str(item.path).startswith(SHIPPED_BENCHMARKS) else nullcontext():
+            return (yield)
+    finally:
+        if _thawed:
+            _freeze()
+
+
+_unfreeze = gc.unfreeze
+_thawed: list[bool] = []
+
+
+def _thaw() -> None:
+    """Called where a model was measured in this process. Not asked of the collector: it would count all that is frozen."""
+    _unfreeze()
+    _thawed.append(True)
+
+
+gc.unfreeze = _thaw
+
+
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+    _thawed.clear()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,14 @@ class FakeRuntime:
 
     def versions(self) -> dict[str, str]:
         return {"fake": "1.0"}
+
+
+@pytest.fixture(autouse=True)
+def no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These sessions leave none, and to look through all that other tests have imported takes longer than a test."""
+    nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, unfreeze=lambda: None)
+    for module in ("measuring", "timing"):
+        monkeypatch.setattr(f"benchmodels.measure.{module}.gc", nothing)
 
 
 INPUTS = {"x": np.arange(6.0, dtype=np.float32).reshape(2, 3)}
