@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import List, NoReturn
 
@@ -36,6 +37,14 @@ def end_children() -> None:
             os.kill(child, signal.SIGKILL)
         except OSError:
             pass
+
+
+def end_compile_workers() -> None:
+    """Those that torch keeps for its next compilation: they would outlive this process for a moment."""
+    workers = sys.modules.get("torch._inductor.async_compile")
+    if workers is not None:
+        with suppress(Exception):  # torch's own, not in every version
+            workers.shutdown_compile_workers()
 
 
 def _children() -> List[int]:

@@ -11,7 +11,7 @@ import sys
 from time import perf_counter_ns
 from typing import Any, Sequence
 
-from benchmodels.ending import leave
+from benchmodels.ending import end_compile_workers, leave
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
 from benchmodels.measure.runtime_options import failures_reported, options_of
 from benchmodels.reports import Reports
@@ -39,6 +39,7 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
         return _measure_in_script(settings, script, args, runtime, reports)
     with failures_reported(reports):
         _measure_elsewhere(settings, script, args, runtime, reports)
+    end_compile_workers()
     leave(0)
 
 
@@ -58,6 +59,7 @@ def _measure_in_script(
             from benchmodels.measure.jobs import MeasureJob
 
             MeasureJob(settings, runtime, options, reports).measure_module(captured)
+        end_compile_workers()
         leave(0)
 
     reports.stage = "script"

@@ -185,6 +185,8 @@ def _what_is_missing(runtime: ModuleType, provider: str) -> str:
     try:
         ctypes.CDLL(os.path.join(os.path.dirname(runtime.__file__ or ""), "capi", name))
     except OSError as error:
+        if "libnvinfer" in str(error) or "libnvonnxparser" in str(error):
+            return f": {error}; it needs TensorRT's libraries: pip install tensorrt"
         if "undefined symbol" not in str(error):  # what ONNX Runtime itself would have given it
             return f": {error}; it needs CUDA's libraries of the version it was built for ({_built_for(runtime)})"
     return "; its log says why"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from importlib import metadata
-from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Any, Dict, Iterable, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, runtime_checkable
 
 from benchmodels.types import Module, Value
 
+SPREAD = 0.02  # of random weights
 TINY, SMALL, FULL = "tiny", "small", "full"
 SCALES = (TINY, SMALL, FULL)
 # What a model takes, in one word.
@@ -107,3 +108,11 @@ def version_of(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def fill_zeros(torch: Any, model: Any) -> None:
+    """Weights that libraries start with as zero, such as those of a last layer or a router, get random numbers: outputs that
+    are zero everywhere are right on any runtime, and experts that are as good as each other are chosen by rounding."""
+    for weight in model.parameters():
+        if weight.ndim > 1 and weight.is_floating_point() and not weight.any():
+            torch.nn.init.normal_(weight, std=SPREAD)

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any, Dict, Iterable
 
-from benchmodels.zoo.base import FULL, TINY, ZooEntry, ZooModel, ZooRequest, version_of
+from benchmodels.zoo.base import FULL, TINY, ZooEntry, ZooModel, ZooRequest, fill_zeros, version_of
 from benchmodels.zoo.shrinking import few, first_that_runs, image_side, replaced
 from benchmodels.zoo.sources import decorated, package_folder
 from benchmodels.zoo.vision_import import declare_operators
@@ -64,6 +64,7 @@ def _made(timm: Any, request: ZooRequest, more: Dict[str, Any], usual_size: bool
     if asked and "img_size" in more:
         more = {**more, "img_size": (asked.get("height", more["img_size"]), asked.get("width", more["img_size"]))}
     module = timm.create_model(request.name, pretrained=False, **more).eval()
+    fill_zeros(torch, module)
     config = module.pretrained_cfg
     channels, height, width = config["input_size"]
     if not usual_size and request.scale != FULL:

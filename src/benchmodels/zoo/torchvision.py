@@ -16,6 +16,7 @@ from benchmodels.zoo.base import (
     ZooEntry,
     ZooModel,
     ZooRequest,
+    fill_zeros,
     version_of,
 )
 from benchmodels.zoo.shrinking import few, first_that_runs, image_side, replaced
@@ -118,6 +119,7 @@ def _made(request: ZooRequest, builder: Any, part: str, task: str) -> ZooModel:
         if "unknown archite" in str(error):  # torch writes it in two ways
             raise NotInZoo(NO_KERNELS, NEEDS_DEVICE) from error
         raise
+    fill_zeros(torch, module)
     frames = request.size("num_frames", FRAMES)
     items = (batch, "the zoo's batch_size")
     if task == "detection":

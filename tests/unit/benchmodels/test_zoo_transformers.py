@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NO_FORWARD, NotInZoo, ZooRequest
+from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NO_FORWARD, SPREAD, NotInZoo, ZooRequest
 from benchmodels.zoo.transformers import build, catalogue, outputs, sizes
 from benchmodels.zoo.transformers.zoo import TransformersZoo
 
@@ -260,7 +260,7 @@ def test_numbers_that_are_rounded_away_get_a_usual_size() -> None:
             super().__init__()
             self.encoder, self.decoder = torch.nn.Linear(8, 8, bias=False), torch.nn.Linear(8, 8, bias=False)
             for weight in self.parameters():
-                torch.nn.init.normal_(weight, std=outputs.SPREAD)
+                torch.nn.init.normal_(weight, std=SPREAD)
 
         def forward(self, input: Any) -> Any:
             return self.decoder(self.encoder(input).round())

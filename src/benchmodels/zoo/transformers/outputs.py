@@ -6,10 +6,10 @@ from typing import Any, List, Mapping, NamedTuple
 
 from benchmodels.tensors import flatten
 from benchmodels.types import Module, Tensor, Value
+from benchmodels.zoo.base import fill_zeros
 
 VANISHED = 1e-7  # the largest output: what is left of usual numbers that cancel out is rounding
 TIE = 1e-5  # of the largest number: a choice between numbers as near as this depends on rounding
-SPREAD = 0.02  # of random weights
 USUAL_ATTENTION = "sdpa"
 
 
@@ -29,7 +29,7 @@ def repaired(torch: Any, model: Module, call: Mapping[str, Value]) -> None:
         _use_usual_attention(torch, model, call)
         return
     if _depends_on_rounding(found):
-        _fill_zeros(torch, model)
+        fill_zeros(torch, model)
         _set_variances(model, call)
         found = _called(torch, model, call)
     if _depends_on_rounding(found):
@@ -88,13 +88,6 @@ def _use_usual_attention(torch: Any, model: Module, call: Mapping[str, Value]) -
     model.set_attn_implementation(USUAL_ATTENTION)
     if _has_nan(torch, _called(torch, model, call)):
         model.set_attn_implementation(before)
-
-
-def _fill_zeros(torch: Any, model: Module) -> None:
-    """Such as routers, which would find each expert as good as the next."""
-    for weight in model.parameters():
-        if weight.ndim > 1 and weight.is_floating_point() and not weight.any():
-            torch.nn.init.normal_(weight, std=SPREAD)
 
 
 def _keep_sizes(torch: Any, model: Module) -> None:

@@ -67,3 +67,21 @@ def test_the_driver_is_asked_nothing_while_the_compiler_is_imported():
         "asked at import: []",
         "said later: False False ['driver', 'driver']",
     ]
+
+
+WORKERS = """
+import os, sys
+from torch._inductor.async_compile import AsyncCompile
+from benchmodels.ending import end_compile_workers, _children
+AsyncCompile.process_pool().submit(os.getpid).result()
+before = _children()
+end_compile_workers()
+print(len(before), _children())
+"""
+
+
+def test_the_workers_of_the_compiler_do_not_outlive_the_process_that_measured():
+    """They start when something is compiled for a GPU."""
+    environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", WORKERS], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "1 []\n"

@@ -45,6 +45,15 @@ def test_the_missing_library_of_a_provider_is_named(tmp_path):
     assert ort._what_is_missing(there, "MIGraphXExecutionProvider") == ""
 
 
+def test_a_missing_library_of_tensorrt_is_told_with_what_brings_it(tmp_path, monkeypatch):
+    def load(path: str) -> None:  # as the linker said on an H200 with onnxruntime-gpu 1.31.1
+        raise OSError("libnvinfer.so.10: cannot open shared object file: No such file or directory")
+
+    monkeypatch.setattr("ctypes.CDLL", load)
+    why = ort._what_is_missing(onnxruntime_with(file=str(tmp_path / "__init__.py")), "TensorrtExecutionProvider")
+    assert why.endswith("No such file or directory; it needs TensorRT's libraries: pip install tensorrt")
+
+
 @pytest.mark.parametrize(
     ("provider", "loads"),
     [("CUDAExecutionProvider", 1), ("TensorrtExecutionProvider", 1), ("CPUExecutionProvider", 0)],
