@@ -541,11 +541,9 @@ def is_left_by_exit_0():
 def is_left_by_os_exit():
     from benchprobe import iterate
 
-    for n in iterate(
-        "train", range(60)
-    ):  # without sleeping: on a busy machine its steps would be written before it leaves
-        if n == 2:
-            os._exit(0)
+    for _ in iterate("train", range(60)):
+        time.sleep(0.5)  # the loop is told of by then; its first step is never done, however busy the machine is
+        os._exit(0)
 
 
 def is_never_left():
