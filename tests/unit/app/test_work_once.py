@@ -11,6 +11,7 @@ import pytest
 
 from benchwright.app import measure as measuring
 from benchwright.app.after_run import keep_in_store, report_of
+from benchwright.app.launches import examined
 from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.run import Run
@@ -35,9 +36,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    for module in (measuring, reading):
+    for module in (measuring, examined, reading):
         for name in ("make_plan", "record_stream", "assemble"):
-            monkeypatch.setattr(module, name, counting(getattr(module, name)))
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, counting(getattr(module, name)))
     return counted
 
 
