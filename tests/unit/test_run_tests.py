@@ -56,6 +56,14 @@ def test_a_test_that_fails_twice_fails_the_build(project: Path) -> None:
     assert "1 test passed only when run alone" in output
 
 
+def test_a_test_of_a_group_is_tried_again_under_its_own_name(project: Path) -> None:
+    grouped = "import pytest\n\npytestmark = pytest.mark.xdist_group('some')\n\n"
+    code, output = run(project, grouped + FAILS.format(3), ONLY_ALONE)
+    assert code == 1
+    assert "1 test failed twice:\n  test_it.py::test_3\n" in output
+    assert "1 test passed only when run alone" in output
+
+
 def test_many_failures_are_not_tried_again(project: Path) -> None:
     code, output = run(project, FAILS.format(1), FAILS.format(2), options=("--retry-at-most", "1"))
     assert code == 1
