@@ -13,8 +13,12 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture(autouse=True)
 def as_in_a_session() -> Any:
+    """Whatever kernels a test of a benchmark has switched off in this process."""
+    before = torch.backends.cuda.flash_sdp_enabled()
+    torch.backends.cuda.enable_flash_sdp(True)
     with torch.inference_mode():
         yield
+    torch.backends.cuda.enable_flash_sdp(before)
 
 
 def attend() -> Any:
