@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from time import perf_counter_ns
 from typing import List, NoReturn
@@ -12,6 +13,7 @@ from typing import List, NoReturn
 import benchprobe
 
 PR_SET_PDEATHSIG = 1
+PATIENCE_S = 5.0
 
 
 def leave(code: int) -> NoReturn:
@@ -40,11 +42,19 @@ def end_children() -> None:
 
 
 def end_compile_workers() -> None:
-    """Those that torch keeps for its next compilation: they would outlive this process for a moment."""
+    """Those that torch keeps for its next compilation: they would outlive this process for a moment. Not waited for long:
+    torch gives them five minutes, and everything has been reported."""
     workers = sys.modules.get("torch._inductor.async_compile")
-    if workers is not None:
+    if workers is None:
+        return
+
+    def end() -> None:
         with suppress(Exception):  # torch's own, not in every version
             workers.shutdown_compile_workers()
+
+    ending = threading.Thread(target=end, daemon=True)
+    ending.start()
+    ending.join(PATIENCE_S)
 
 
 def _children() -> List[int]:

@@ -68,6 +68,7 @@ class Turn:
         _move_to(self._aside)
         fcntl.flock(self._lock, fcntl.LOCK_UN)  # also for processes that were forked with it
         os.close(self._lock)
+        self._lock = None
 
     def _create(self, what: str, place: int, text: str = "") -> str:
         assert self._folder is not None

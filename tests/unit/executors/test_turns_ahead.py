@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -168,7 +169,21 @@ def test_the_first_one_waits_for_nobody(tmp_path: Path, first: bool) -> None:
     from benchmodels.reports import Reports
 
     given = {"turn": {"folder": str(tmp_path), "place": 0}} if first else {}
-    Turn({"BENCHPROBE_CONFIG": json.dumps({"stream": "x", **given})}).wait(Reports())
+    turn = Turn({"BENCHPROBE_CONFIG": json.dumps({"stream": "x", **given})})
+    turn.wait(Reports())
+    assert _is_taken(tmp_path) == first
+    turn.pass_on()
+    assert not _is_taken(tmp_path)
+    turn.pass_on()  # of nothing
+
+
+def _is_taken(folder: Path) -> bool:
+    with (folder / "turn").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def test_the_threads_of_a_core_are_in_the_same_half(monkeypatch):

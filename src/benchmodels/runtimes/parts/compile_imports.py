@@ -35,7 +35,7 @@ NAMES = (
 )
 # Not torch.utils.cpp_extension: a build of torch with CUDA asks the driver for devices when that is imported.
 _POOL = "TORCH_WARM_POOL"  # older versions of torch start inductor's workers when they are imported
-_GPUS = ("/dev/nvidiactl", "/dev/kfd")
+_GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # the last one: Windows' GPU in its Linux
 # Digests of the libraries' own files, which are part of the keys of compiled code. Each is computed once in a process.
 _DIGESTS = (
     ("torch._inductor.codecache", "torch_key", "torch"),

@@ -1,4 +1,4 @@
-"""What is told of jobs that have ended: by their streams, by the files that their programs left, by the executor."""
+"""Turns jobs that have ended into launches, from their streams, the files their programs left, and what the executor saw."""
 
 from __future__ import annotations
 

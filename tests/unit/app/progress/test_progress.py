@@ -12,7 +12,7 @@ from processes import wait_for
 from benchwright.app.progress import progress as progress_module
 from benchwright.app.progress.progress import Progress
 from benchwright.app.progress.result_lines import headline
-from benchwright.core.job import JobTurn
+from benchwright.core.job import Job, JobTurn
 from benchwright.core.run import Launch, Plan
 from benchwright.core.status import Reason
 
@@ -58,6 +58,12 @@ def make_run(progress: Progress, names: Sequence[str], ending: Callable[[str], L
             progress.on_recorded(number, len(jobs), [ending(each.id)])
 
 
+def models_with_turns(count: int) -> tuple[list[Job], Plan]:
+    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder="/t", place=n)) for n in range(count)]
+    launches = tuple((each,) for each in jobs)
+    return jobs, Plan(benchmarks=tuple(benchmark(each.benchmark) for each in jobs), launches=launches)
+
+
 def good(job_id: str) -> Launch:
     return launch(measurement(100.0), job=job_id, duration_s=2.0)
 
@@ -94,8 +100,7 @@ def test_without_a_panel_each_launch_has_its_line_and_the_benchmark_one() -> Non
 
 @pytest.mark.usefixtures("hurried")
 def test_models_that_start_up_while_others_are_measured_are_counted_one_by_one() -> None:
-    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder="/t", place=n)) for n in range(10)]
-    plan = Plan(benchmarks=tuple(benchmark(each.benchmark) for each in jobs), launches=tuple((each,) for each in jobs))
+    jobs, plan = models_with_turns(10)
     paper = Paper(live=False)
     with (progress := Progress(paper)):
         progress.on_run(Path("/runs/x"), plan, MACHINE)
@@ -109,8 +114,7 @@ def test_models_that_start_up_while_others_are_measured_are_counted_one_by_one()
 
 @pytest.mark.usefixtures("hurried")
 def test_of_models_that_wait_for_their_start_none_is_shown_and_the_time_left_is_told_from_those_done() -> None:
-    jobs = [job(id=str(n), benchmark=f"m{n}", turn=JobTurn(folder="/t", place=n)) for n in range(10)]
-    plan = Plan(benchmarks=tuple(benchmark(each.benchmark) for each in jobs), launches=tuple((each,) for each in jobs))
+    jobs, plan = models_with_turns(10)
     paper = Paper(live=True)
     with (progress := Progress(paper)):
         progress.on_run(Path("/runs/x"), plan, MACHINE)
