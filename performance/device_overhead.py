@@ -3,9 +3,10 @@
     python performance/device_overhead.py [--quick]
 
 Blocks of both kinds take turns in one process; wall time, since what is asked is whether the loop became slower. The ratio is
-the median over pairs of blocks, with the median of bare blocks against each other beside it. Blocks are long, so that what
-beginning and ending a pass costs hardly counts; that is the last column. Bar: at most 0.5 % at any length of step from 5 µs on,
-with CUDA graphs and several streams too. Without a CUDA device it measures what is left of it: the
+the median over pairs of blocks, with the median of bare blocks against each other beside it: where these differ by more than
+1 %, the machine was too unsteady to tell, and the row does not count. Blocks are long, so that what beginning and ending a
+pass costs hardly counts; that is the last column. Bar: at most 0.5 % at any length of step from 5 µs on, with CUDA graphs
+and several streams too. Without a CUDA device it measures what is left of it: the
 host's own work for each step, with events that take no time.
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BAR = 0.005
+STEADY = 0.01  # how far bare blocks may differ from each other
 LOOP = """
 import json, sys, time, torch
 from statistics import median
@@ -30,7 +32,7 @@ rounds, seconds = int(sys.argv[1]), float(sys.argv[2])
 streams = [torch.cuda.Stream() for _ in range(2)]
 
 ALL = (("graph", 64), ("product", 64), ("streams", 64), ("graph", 256), ("graph", 512), ("product", 1024), ("product", 2048), ("product", 4096), ("product", 8192))
-FEW = (("graph", 64), ("graph", 256), ("product", 1024), ("product", 2048), ("product", 4096))
+FEW = (("graph", 64), ("streams", 64), ("graph", 256), ("product", 1024), ("product", 2048), ("product", 4096))
 
 def cases():
     for how, size in FEW if sys.argv[3] == "few" else ALL:
@@ -104,7 +106,7 @@ print(f"{median(b - a for a, b in pairs) / steps:.1f}")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--quick", action="store_true", help="five of the nine cases, 3 rounds of 0.8 s instead of 5 of 1.5 s"
+        "--quick", action="store_true", help="six of the nine cases, 3 rounds of 0.8 s instead of 5 of 1.5 s"
     )
     rounds, seconds, cases = (3, 0.8, "few") if parser.parse_args().quick else (5, 1.5, "all")
     if importlib.util.find_spec("torch") is None or not __import__("torch").cuda.is_available():
@@ -113,17 +115,18 @@ def main() -> int:
             f"no GPU here: only the host's work was measured, {host_ns:.0f} ns a step ({host_ns / 5_000:.2%} of 5 µs)"
         )
         return 0
-    worst = 0.0
+    worst, unsteady = 0.0, 0
     print(f"{'step':>20} {'without':>12} {'with ÷ without':>15} {'without ÷ itself':>17} {'a pass more':>12}")
     for line in _lines(LOOP, str(rounds), str(seconds), cases):
         found = json.loads(line)
-        worst = max(worst, found["ratio"] - 1)
+        steady = abs(found["itself"] - 1) <= STEADY
+        worst, unsteady = max(worst, found["ratio"] - 1) if steady else worst, unsteady + (not steady)
         print(
             f"{found['how']:>8} {found['size']:5d}² {found['us']:15.2f} µs {found['ratio']:15.4f} {found['itself']:17.4f} "
-            f"{found['pass_ms']:9.2f} ms",
+            f"{found['pass_ms']:9.2f} ms{'' if steady else '  too unsteady'}",
             flush=True,
         )
-    print(f"bar 0.5 %: {'met' if worst <= BAR else 'missed'} (worst {worst:.2%})")
+    print(f"bar 0.5 %: {'met' if worst <= BAR else 'missed'} (worst {worst:.2%}; {unsteady} rows were too unsteady)")
     return int(worst > BAR)
 
 

@@ -13,9 +13,11 @@ from torch import nn
 
 from workload import tokens
 from workload.claims import Claim, conclude, counted_flops, parameter_count
+from workload.models.language import arithmetic
 from workload.models.language.attention import counting
 from workload.models.language.decoder import Decoder
 from workload.models.language.shapes import decoder_parameters, published
+from workload.moved import Reads
 
 ROWS, COMPARED = 2, 12  # sequences, and tokens of each
 SERVED, TURNS = 4, 3  # requests whose answers are compared, and after how many turns: others had their slots before
@@ -34,6 +36,7 @@ def check(options: Any, model: Decoder, text: Path) -> int:
     with torch.inference_mode():
         for name in ("prefill", "decode", "serve"):
             claims.append(arithmetic_claim(name, options, model, text))
+        claims.append(weights_claim(options, model, text))
         stir(model)
         claims.append(cache_claim(options, model, text))
         claims.append(serving_claim(options, model, text))
@@ -57,6 +60,19 @@ def arithmetic_claim(name: str, options: Any, model: Decoder, text: Path) -> Cla
         with counting():
             counted += counted_flops(lambda step=step: mode.do(step))
     return Claim(f"FLOPs per item, {name}", claimed / items, counted / items)
+
+
+def weights_claim(options: Any, model: Decoder, text: Path) -> Claim:
+    """What a pass over one token of each row reads of the weights, against what its operators are seen to read."""
+    rows = options.batch_size
+    engine = Engine(model, rows, 2)
+    prompts = tokens.batches(text, 1, rows, 2, engine.device)[0]
+    reads = Reads(model)
+    with reads:
+        engine.prefill(prompts[:, :1])
+    different = prompts[:, 0].unique().numel()
+    claimed = arithmetic.weights_read(model.shape, different) * model.tokens.weight.itemsize
+    return Claim("bytes of weights in a pass", claimed, reads.bytes)
 
 
 def cache_claim(options: Any, model: Decoder, text: Path) -> Claim:

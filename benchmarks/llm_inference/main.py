@@ -61,7 +61,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.check:
         return check(options, model, text)
     mode = MODES[options.mode](options, model, text)
-    give(**{f"flops_per_item.{options.precision}": modes.flops_per_item(options, mode, shape)})
+    flops, numbers = modes.per_item(options, mode)
+    give(**{f"flops_per_item.{options.precision}": flops, "bytes_per_item": numbers * model.tokens.weight.itemsize})
     with torch.inference_mode():
         for step in iterate("infer", islice(mode.steps, options.steps), batch_size=mode.items, unit="tokens"):
             for measured in mode.do(step):

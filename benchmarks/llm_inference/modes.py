@@ -26,13 +26,15 @@ REQUESTS = 256  # different ones, sent again and again
 class Mode:
     """`steps` without end; `do` carries one out and returns what was measured in it, in milliseconds.
 
-    `items`: of a step. `flops`: of a step, by formula. `round`: steps after which all is as before; 0: there is no such.
+    `items`: of a step. `flops`: of a step, by formula. `numbers`: that a step must read from memory or write to it.
+    `round`: steps after which all is as before; 0: there is no such.
     """
 
     steps: Iterator[Any]
     do: Callable[[Any], list[dict[str, float]]]
     items: Callable[[Any], int]
     flops: Callable[[Any], float]
+    numbers: Callable[[Any], float]
     round: int
 
 
@@ -48,7 +50,12 @@ def prefill(options: Any, model: Decoder, text: Path) -> Mode:
         return [{"ttft_ms": 1e3 * (perf_counter() - began)}]
 
     return Mode(
-        cycle(batches), do, lambda _: rows * length, lambda _: rows * arithmetic.prefill(model.shape, length), 1
+        steps=cycle(batches),
+        do=do,
+        items=lambda _: rows * length,
+        flops=lambda _: rows * arithmetic.prefill(model.shape, length),
+        numbers=lambda _: read_numbers(model.shape, rows * length),
+        round=1,
     )
 
 
@@ -69,15 +76,28 @@ def decode(options: Any, model: Decoder, text: Path) -> Mode:
     def flops(place: int) -> float:
         return rows * arithmetic.decode(model.shape, place + 1)
 
-    return Mode(cycle(range(prompt, prompt + answer)), do, lambda _: rows, flops, answer)
+    return Mode(
+        steps=cycle(range(prompt, prompt + answer)),
+        do=do,
+        items=lambda _: rows,
+        flops=flops,
+        numbers=lambda place: next_numbers(model.shape, rows, place + 1),
+        round=answer,
+    )
 
 
 def serve(options: Any, model: Decoder, text: Path) -> Mode:
     """Requests of several clients at once, with continuous batching. A step is a turn of the schedule."""
     schedule = schedule_of(options)
     server = Server(model, schedule, options, text)
-    flops = turn_flops(model.shape, schedule.rows)
-    return Mode(schedule.turns(), server.do, turn_tokens, flops, 0)
+    return Mode(
+        steps=schedule.turns(),
+        do=server.do,
+        items=turn_tokens,
+        flops=turn_flops(model.shape, schedule.rows),
+        numbers=turn_numbers(model.shape, schedule.rows),
+        round=0,
+    )
 
 
 def schedule_of(options: Any) -> Schedule:
@@ -99,14 +119,34 @@ def turn_flops(shape: Shape, rows: int) -> Callable[[list[Pass]], float]:
     return flops
 
 
-def flops_per_item(options: Any, mode: Mode, shape: Shape) -> float:
-    """The mean over a round; when serving, over as many requests as there are different ones, of a schedule of their own."""
+def turn_numbers(shape: Shape, rows: int) -> Callable[[list[Pass]], float]:
+    def numbers(turn: list[Pass]) -> float:
+        read = sum(read_numbers(shape, request.prompt) for each in turn for request in each.admitted)
+        return read + sum(next_numbers(shape, rows, each.seen) for each in turn if each.running)
+
+    return numbers
+
+
+def read_numbers(shape: Shape, tokens: int) -> int:
+    """Of a pass that reads prompts: the weights, and what it leaves in the cache."""
+    return arithmetic.weights_read(shape, tokens) + arithmetic.kept(shape, tokens)
+
+
+def next_numbers(shape: Shape, rows: int, seen: int) -> int:
+    """Of a pass that computes the next tokens: the weights, and the cache, to which each row adds a token."""
+    return arithmetic.weights_read(shape, rows) + arithmetic.kept(shape, rows * seen + rows)
+
+
+def per_item(options: Any, mode: Mode) -> tuple[float, float]:
+    """Arithmetic, and numbers read or written: the mean over a round; when serving, over as many requests as there are
+    different ones, of a schedule of their own."""
     if mode.round:
         steps = list(islice(mode.steps, mode.round))  # the loop begins where this did
     else:
         schedule = schedule_of(options)
         steps = list(islice(schedule.turns(), -(-REQUESTS // schedule.rows)))
-    return sum(mode.flops(step) for step in steps) / sum(mode.items(step) for step in steps)
+    items = sum(mode.items(step) for step in steps)
+    return sum(mode.flops(step) for step in steps) / items, sum(mode.numbers(step) for step in steps) / items
 
 
 class Server:

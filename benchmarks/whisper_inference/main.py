@@ -88,10 +88,13 @@ def build(given: Any, device: torch.device) -> Inference:
     made = utterances(shape, given.batch_size, given.seconds, given.tokens, BATCHES, given.seed)
     batches = [mel.to(device, dtype) for mel, _ in made]
 
+    def read(model: Any, mel: Tensor) -> Tensor:
+        with torch.autocast(device.type, enabled=False), sdpa_kernel(KERNELS):
+            return transcribe(model, mel, given.tokens).cpu()  # a transcript is read
+
     def answer(model: Any, mel: Tensor) -> Tensor:
         begin = perf_counter()
-        with torch.autocast(device.type, enabled=False), sdpa_kernel(KERNELS):
-            said = transcribe(model, mel, given.tokens).cpu()  # a transcript is read
+        said = read(model, mel)
         give(tokens_per_second=said.numel() / (perf_counter() - begin))
         return said
 
@@ -108,6 +111,7 @@ def build(given: Any, device: torch.device) -> Inference:
         flops_per_item=shape.transcription_flops(given.seconds, given.tokens) / given.seconds,
         parameters=PUBLIC_PARAMETERS.get(given.model, shape.parameters),
         right=right,
+        read=read,
     )
 
 

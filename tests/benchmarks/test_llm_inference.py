@@ -23,8 +23,8 @@ CPU = torch.device("cpu")
 @pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("llm_inference", data=tmp_path) == tmp_path / "llm_inference" / "tiny"
-    assert len(assert_checked("llm_inference", data=tmp_path)) == 6
-    assert len(assert_checked("llm_inference", "--model", "gpt2", "--concurrency", "7", data=tmp_path)) == 6
+    assert len(assert_checked("llm_inference", data=tmp_path)) == 7
+    assert len(assert_checked("llm_inference", "--model", "gpt2", "--concurrency", "7", data=tmp_path)) == 7
 
 
 @pytest.mark.slow
@@ -162,12 +162,15 @@ def test_times_are_given_for_every_first_and_every_other_token(text):
 def test_the_arithmetic_of_an_item_is_the_mean_over_a_round(text):
     options, made = llm.options_of([]), model_of("llama-1b")
     mode = claims.modes.decode(options, made, text)
-    first = claims.modes.flops_per_item(options, mode, made.shape)
+    first, numbers = claims.modes.per_item(options, mode)
     middle = options.prompt_length + (options.answer_length + 1) / 2
     assert first == pytest.approx(claims.modes.arithmetic.decode(made.shape, middle))
+    cached = made.shape.layers * 2 * made.shape.kv_heads * made.shape.head_width * (middle + 1)
+    weights = claims.parameter_count(made) / options.batch_size + made.shape.width
+    assert numbers == pytest.approx(weights + cached)
     assert next(mode.steps) == options.prompt_length
     options.mode = "serve"
-    serving = claims.modes.flops_per_item(options, claims.modes.serve(options, made, text), made.shape)
+    serving, _ = claims.modes.per_item(options, claims.modes.serve(options, made, text))
     assert serving > first  # prompts are read for the answers
 
 

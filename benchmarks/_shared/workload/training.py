@@ -12,6 +12,7 @@ import torch
 from benchprobe import give, iterate
 from workload.claims import Claim, check_falls, conclude, counted_flops, parameter_count
 from workload.devices import autocast, process_group, rank, set_up, world_size
+from workload.moved import training_bytes
 
 CHECK_STEPS = 30
 
@@ -52,15 +53,32 @@ def run(options: Any, build: Callable[[Any, torch.device], Training]) -> int:
 
 
 def train(options: Any, device: torch.device, training: Training) -> None:
-    step = _step(options, device, training)
-    if training.flops_per_item is not None and rank() == 0:
-        give(**{f"flops_per_item.{options.precision}": training.flops_per_item})
-    batches = islice(_again_and_again(training.batches), options.steps)
+    optimizer = training.optimizer([p for p in training.model.parameters() if p.requires_grad])
+    batches = _again_and_again(training.batches)
+    first = next(batches)
+    moved = _moved(options, device, training, optimizer, first)
+    if rank() == 0:
+        give(bytes_per_item=moved / training.items)
+        if training.flops_per_item is not None:
+            give(**{f"flops_per_item.{options.precision}": training.flops_per_item})
+    step = _step(options, device, training, optimizer)
+    batches = islice(chain((first,), batches), options.steps)
     for batch in iterate("train", batches, batch_size=training.items, unit=training.unit):
         give(loss=step(batch))
 
 
-def _step(options: Any, device: torch.device, training: Training) -> Callable[[Any], torch.Tensor]:
+def _moved(options: Any, device: torch.device, training: Training, optimizer: torch.optim.Optimizer, batch: Any) -> int:
+    """Bytes of one step, by its forward pass, as it is without a compiler."""
+    training.model.train()
+    with autocast(device, options.precision):
+        return training_bytes(
+            training.model, lambda: training.loss(training.model, batch), optimizer, kept=not options.compile
+        )
+
+
+def _step(
+    options: Any, device: torch.device, training: Training, optimizer: torch.optim.Optimizer
+) -> Callable[[Any], torch.Tensor]:
     model: Any = training.model
     model.train()
     if world_size() > 1:
@@ -68,7 +86,6 @@ def _step(options: Any, device: torch.device, training: Training) -> Callable[[A
         model = torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
     if options.compile:
         model = torch.compile(model)
-    optimizer = training.optimizer([p for p in training.model.parameters() if p.requires_grad])
     scaler = torch.amp.GradScaler(device.type) if options.precision == "fp16" and device.type == "cuda" else None
 
     def step(batch: Any) -> torch.Tensor:
@@ -105,7 +122,8 @@ def check(options: Any, device: torch.device, training: Training) -> int:
             Claim("FLOPs per item", training.flops_per_item, counted / (training.counted_items or training.items))
         )
         training.model.zero_grad(set_to_none=True)
-    step = _step(options, device, training)
+    optimizer = training.optimizer([p for p in training.model.parameters() if p.requires_grad])
+    step = _step(options, device, training, optimizer)
     claims.append(check_falls([float(step(batch)) for batch in islice(batches, CHECK_STEPS)]))
     return conclude(claims)
 

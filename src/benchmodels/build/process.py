@@ -35,11 +35,17 @@ class BuildFailed(Exception):
         self.kind, self.text, self.stage, self.operator = failure
 
 
-def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], folder: str, reports: Reports) -> None:
-    """Fills `folder`, or raises BuildFailed. Forwards the child's reports about its steps."""
+def build_in_child(
+    settings: ModelSettings, script: str, args: Sequence[str], folder: str, reports: Reports, *, on_device: bool
+) -> None:
+    """Fills `folder`, or raises BuildFailed. Forwards the child's reports about its steps.
+
+    `on_device`: the build uses an accelerator. Then it needs a process that is not a fork of this one, which has asked the
+    driver whether there is one: CUDA refuses to start in such a fork.
+    """
     with tempfile.TemporaryDirectory(prefix="benchprobe-build-") as place:
         stream = os.path.join(place, "build.data")
-        child = _start(settings, script, args, folder, stream)
+        child = _start(settings, script, args, folder, stream, forks=_is_warm() and not on_device)
         try:
             _Watch(child, stream, settings.step_timeout_s, reports).wait()
         except BuildFailed as failed:
@@ -60,11 +66,16 @@ def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
     return BuildFailed(ModelFailure(ERROR, text, failed.stage, failed.operator))
 
 
-def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: str, stream: str) -> Any:
+def _is_warm() -> bool:
+    """Whether torch is imported, and nothing was done with it yet."""
+    return "benchmodels.warm.pages" in sys.modules
+
+
+def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: str, stream: str, *, forks: bool) -> Any:
     part = as_config(settings._replace(mode=BUILD, builds=folder))
     environment = {**os.environ, VARIABLE: json.dumps({"stream": stream, PART: part}), PARENT: str(os.getpid())}
     words = [script, *args] if script else []
-    if "benchmodels.warm.pages" in sys.modules:  # torch is imported, and nothing was done with it yet
+    if forks:
         return _Forked(words, environment)
     argv = [sys.executable, "-m", "benchmodels", *words]
     # Its own session: it and everything it starts can be killed together.

@@ -157,7 +157,8 @@ class MeasureJob:
 
     def _entry(self, script: str, args: Sequence[str], folder: str) -> CachedBuild:
         def make(place: Path) -> List[Details]:
-            build_in_child(self._settings, script, args, str(place), self._reports)
+            on_device = self._runtime.builds_on_device and self._options.device_type != "cpu"
+            build_in_child(self._settings, script, args, str(place), self._reports, on_device=on_device)
             return read_facts(str(place)).steps
 
         entry = self._cached(make, script, args, folder)

@@ -21,7 +21,7 @@ from benchmodels.runtimes.base import (
 from benchmodels.runtimes.families import ArtifactRuntime
 from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.artifact import BuiltModel, by_name, in_order, write_artifact
-from benchmodels.runtimes.parts.compiled_code import cpu_kind, gpu_models, remove_damaged
+from benchmodels.runtimes.parts.compiled_code import copies_cxx_library, cpu_kind, gpu_models, remove_damaged
 from benchmodels.runtimes.parts.export import exporting, flat_model, numbered_inputs
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import median_call_s
@@ -42,6 +42,7 @@ class AotInductor(ArtifactRuntime):
     precisions = (FP32, BF16, FP16)
     packages = ("torch",)
     build_packages = ("triton",)
+    builds_on_device = True
 
     def unavailable(self, options: Options) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)
@@ -58,6 +59,7 @@ class AotInductor(ArtifactRuntime):
         torch = import_module("torch")
         inductor = import_module("torch._inductor")
         self.require_precision(options)
+        require_shared_cxx_library()
         remove_damaged()
         with steps.step("export"), explaining("export"), exporting():
             flat = flat_model(captured, options)
@@ -83,6 +85,17 @@ class AotInductor(ArtifactRuntime):
         inner = session_on(options)(package, options, artifact.precision, details)
         inner.threads_are_fixed = True
         return PackageSession(inner, artifact)
+
+
+def require_shared_cxx_library() -> None:
+    compiler = import_module("torch._inductor.cpp_builder").get_cpp_compiler()
+    if copies_cxx_library(compiler):
+        raise Unsupported(
+            "compile",
+            f"{compiler} links the C++ library into the package, which then crashes beside torch's: set CXX to another "
+            "compiler, such as CXX=/usr/bin/g++",
+            kind="unavailable",
+        )
 
 
 class PackageSession:

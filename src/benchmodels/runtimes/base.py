@@ -183,6 +183,7 @@ class Runtime(Protocol):
     precisions: Tuple[str, ...]
     packages: Tuple[str, ...]  # distributions that provide it, in order of preference
     through_onnx: bool  # it builds from an ONNX export
+    builds_on_device: bool  # others build on the processor, whatever they run on
 
     def unavailable(self, options: Options) -> Optional[str]:
         """Why it cannot run in this interpreter on that device, and what to do; None: it can."""
@@ -219,6 +220,7 @@ class RuntimeBase:
     packages: Tuple[str, ...] = ()
     build_packages: Tuple[str, ...] = ()  # other distributions that a build depends on
     through_onnx = False
+    builds_on_device = False
     modules: Tuple[str, ...] = ()  # what must be importable
     install = ""  # what pip has to install for that
     cpu_only = False

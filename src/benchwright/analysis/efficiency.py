@@ -14,7 +14,16 @@ from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_prefixed
-from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
+from benchwright.core.results.efficiency import (
+    BYTES,
+    CPU,
+    DEVICE,
+    FLOPS,
+    TOLERATED,
+    Efficiency,
+    Peak,
+    Work,
+)
 from benchwright.core.results.launches import by_position
 from benchwright.core.run import Check, CheckStatus, Launch, Result
 from benchwright.core.status import Status
@@ -119,16 +128,6 @@ def run_efficiencies(
             peaks[work] = peak
     found = {r.benchmark.name: efficiencies(r, peaks) for r in results}
     return {name: each for name, each in found.items() if each}
-
-
-def share_of_peak(found: Sequence[Efficiency]) -> float | None:
-    """Of arithmetic, else of bytes: the share of the time that the work takes at peak; None if a peak is unknown."""
-    for quantity in (FLOPS, BYTES):
-        shares = [e.share for e in found if e.work.quantity == quantity]
-        if shares:
-            known = [s for s in shares if s is not None]
-            return math.fsum(known) if len(known) == len(shares) else None
-    return None
 
 
 def too_much(found: Sequence[Efficiency]) -> bool:

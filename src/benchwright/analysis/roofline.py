@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from benchwright.core.results.efficiency import BYTES, FLOPS, Efficiency, Peak
-from benchwright.core.results.roofline import MEMORY, Roofline, RoofPoint
+from benchwright.core.results.efficiency import BYTES, FLOPS, MEMORY, Efficiency, Peak
+from benchwright.core.results.roofline import Roofline, RoofPoint
 
 
 def rooflines(efficiency: Mapping[str, Sequence[Efficiency]]) -> list[Roofline]:

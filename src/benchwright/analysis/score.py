@@ -14,6 +14,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.conditions import undecided, unlike
+from benchwright.core.results.efficiency import PeakShare
 from benchwright.core.results.launches import by_position
 from benchwright.core.results.peak_memory import headline_of
 from benchwright.core.results.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
@@ -26,7 +27,7 @@ def score_run(
     *,
     weights: Mapping[str, float] | None = None,
     price: float | None = None,
-    shares: Mapping[str, float | None] | None = None,
+    shares: Mapping[str, PeakShare | None] | None = None,
 ) -> SuiteScore:
     """The score of every benchmark and of the suite. `weights`, by name, override the run's own; a benchmark that has one
     but is not in the run is missing. `shares`: of the machine's peak, by name."""
@@ -36,7 +37,7 @@ def score_run(
         for r in run.results
         if r.reason is not Reason.DISABLED
     ]
-    scores = [replace(s, of_peak=(shares or {}).get(s.name)) for s in scores]
+    scores = [replace(s, peak_share=(shares or {}).get(s.name)) for s in scores]
     known = {r.benchmark.name for r in run.results}
     scores += [
         BenchmarkScore(name=name, status=Status.PENDING, weight=weight, why="not in this run")

@@ -16,13 +16,23 @@ from benchwright.analysis.efficiency import (
     efficiencies,
     peaks_of,
     run_efficiencies,
-    share_of_peak,
     too_much,
     with_peak_checked,
 )
 from benchwright.core.benchmark import Placement
 from benchwright.core.note import Note
-from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, Efficiency, Peak, Work
+from benchwright.core.results.efficiency import (
+    BYTES,
+    CPU,
+    DEVICE,
+    FLOPS,
+    MEMORY,
+    Efficiency,
+    Peak,
+    PeakShare,
+    Work,
+    share_of_peak,
+)
 from benchwright.core.run import Check, CheckStatus, Result
 from benchwright.core.status import Status
 
@@ -145,16 +155,34 @@ def test_bytes_have_peaks_of_their_own_and_are_shown_where_there_is_no_arithmeti
     (flops, bytes_) = run_efficiencies([moved, stream])["b"]
     assert (flops.work.quantity, bytes_.work.quantity, bytes_.unit) == (FLOPS, BYTES, "B/s")
     assert share_of_peak([flops, bytes_]) is None
-    assert share_of_peak([bytes_]) == pytest.approx(0.75)
+    assert share_of_peak([bytes_]) == PeakShare(0.75)
     assert share_of_peak([]) is None
     ways = result("c", working(3.0, name="bytes_per_item.host_to_device"))
     assert one(ways, stream).peak is None
 
 
+@pytest.mark.parametrize(
+    ("memory", "share"),
+    [
+        (4.0, PeakShare(0.75, MEMORY)),  # 3 of 4 B/s, and 30 of 100 FLOP/s
+        (20.0, PeakShare(0.3, "fp32")),
+        (2.0, PeakShare(0.3)),  # more than the memory moves: caches did
+    ],
+)
+def test_what_takes_longer_at_its_peak_limits(memory: float, share: PeakShare) -> None:
+    both = result("b", working(3.0, per_item=10.0, more=(told(1.0, name="bytes_per_item"),)))
+    beside = [peak([100.0]), peak([memory], "stream", name="bytes_per_item")]
+    found = share_of_peak(run_efficiencies([both, *beside])["b"])
+    assert found == share
+
+
 def test_shares_of_several_precisions_add_up() -> None:
     both = result("b", working(10.0, name="flops_per_item.bf16", more=(told(2.0),)))
     found = run_efficiencies([both, peak([100.0]), peak([50.0], "m16", name="flops_per_item.bf16")])["b"]
-    assert share_of_peak(found) == pytest.approx(20 / 100 + 10 / 50)
+    share = share_of_peak(found)
+    assert share is not None
+    assert share.value == pytest.approx(20 / 100 + 10 / 50)
+    assert share.limit is None, "nothing is known of the memory"
     assert share_of_peak(run_efficiencies([both, peak([100.0])])["b"]) is None
 
 
@@ -296,7 +324,7 @@ def test_what_measures_the_peak_is_never_beyond_it(launches: list[list[float]]) 
     assert not too_much(found)
     share = share_of_peak(found)
     assert share is not None
-    assert share <= 1 + 1e-9
+    assert share.value <= 1 + 1e-9
 
 
 @given(st.lists(st.floats(), max_size=5), st.floats(), st.lists(st.floats(), max_size=5), st.booleans())

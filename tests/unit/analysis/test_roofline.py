@@ -6,8 +6,7 @@ import pytest
 
 from benchwright.analysis.roofline import rooflines
 from benchwright.core.note import Note
-from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, Efficiency, Peak, Work
-from benchwright.core.results.roofline import MEMORY
+from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, MEMORY, Efficiency, Peak, Work
 
 BANDWIDTH, PEAK = 4e12, 600e12  # so the ridge lies at 150 FLOP a byte
 

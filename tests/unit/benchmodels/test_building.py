@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +73,30 @@ def test_what_was_built_ahead_is_not_built_once_more(tmp_path: Path, monkeypatch
     assert (job.have_built(make), job.have_built(make), len(made)) == (True, True, 2)
     monkeypatch.setenv(VARIABLE, json.dumps({"built": {"since": 0.0, "beside": 1}}))
     assert (job.have_built(make), len(made)) == (False, 2)
+
+
+WARM = """
+import sys, types
+import benchmodels.warm.pages
+from benchmodels.build.process import BuildFailed, build_in_child
+from benchmodels.settings import ModelSettings
+sys.modules["of_the_parent"] = types.ModuleType("of_the_parent")
+script, folder, on_device = sys.argv[1:]
+settings = ModelSettings(runtime="onnxruntime", identity="12345678")
+try:
+    build_in_child(settings, script, [], folder, None, on_device=on_device == "True")
+except BuildFailed:
+    pass
+"""
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_build_that_uses_the_gpu_is_no_fork_of_a_process_that_asked_the_driver(
+    tmp_path: Path, on_device: bool
+) -> None:
+    """CUDA does not start in such a fork; any other build saves itself the import of torch."""
+    script = tmp_path / "model.py"
+    script.write_text('import sys\nprint("forked:", "of_the_parent" in sys.modules)\nraise SystemExit(3)\n')
+    command = [sys.executable, "-c", WARM, str(script), str(tmp_path), str(on_device)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"forked: {not on_device}" in done.stdout

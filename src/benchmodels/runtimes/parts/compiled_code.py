@@ -1,4 +1,4 @@
-"""Compiled code: the hardware it is specific to, and torch's cache of it.
+"""Compiled code: the hardware it is specific to, the compiler that links it, and torch's cache of it.
 
 torch trusts this cache: a library cut short by a full disk or a crash kills it, or makes it assume a processor without
 vector instructions and silently compile slow code.
@@ -11,12 +11,18 @@ import hashlib
 import os
 import platform
 import struct
+import subprocess
+import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import List, Set
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 SETTLED_S = 10.0  # a file written to more recently may be incomplete
+USES_LOCALE = '#include <locale>\nextern "C" int length() { return int(std::locale().name().size()); }\n'
+CXX_LIBRARIES = (b"libstdc++.so", b"libc++.so")
 
 
 def cpu_kind() -> str:
@@ -36,6 +42,22 @@ def gpu_models() -> List[str]:
         with open(path, encoding="utf-8", errors="replace") as file:
             found.update(line.partition(":")[2].strip() for line in file if line.startswith("Model:"))
     return sorted(found)
+
+
+@cache
+def copies_cxx_library(compiler: str) -> bool:
+    """Whether what it links contains a C++ library of its own. Two of them in one process, and torch's code crashes."""
+    if sys.platform != "linux":
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "locale.cpp"), Path(folder, "locale.so")
+        source.write_text(USES_LOCALE)
+        command = [compiler, "-shared", "-fPIC", str(source), "-o", str(library)]
+        try:
+            subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return False  # torch will say what is wrong with it
+        return not any(name in library.read_bytes() for name in CXX_LIBRARIES)
 
 
 def remove_damaged() -> List[str]:

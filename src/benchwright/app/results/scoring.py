@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.results.efficiency import Efficiency
+from benchwright.core.results.efficiency import Efficiency, share_of_peak
 from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.core.run import Run
 from benchwright.kinds.registry import kind_of
@@ -35,7 +35,6 @@ def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Effi
     """No scores for what is no suite, unless an option about scores was given."""
     if scoring == Scoring() and not is_suite(run):
         return Scores()
-    from benchwright.analysis.efficiency import share_of_peak
     from benchwright.analysis.score import compare_scores, doubts_about, score_run
     from benchwright.exchange.milabench.score import milabench_score
 

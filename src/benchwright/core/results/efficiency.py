@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import msgspec
 
 from benchwright.core.note import Note
 
 FLOPS, BYTES = "flops", "bytes"
+MEMORY = "memory"  # a limit, as a precision is
 CPU, DEVICE = "cpu", "device"
 FEWER_CORES = 0.5  # a peak measured on less than this share of a benchmark's cores does not apply to it
 TOLERATED = 1.05  # a larger share is impossible: clocks and the noise of a peak explain less
@@ -28,6 +32,17 @@ class Peak(msgspec.Struct, frozen=True, kw_only=True):
     run: str | None = None  # the run it was measured in, if not this one
     cores: float | None = None  # kept busy, on processors, if known
     doubt: Note | None = None  # why it is not the machine's peak: others used its cores, its clock was lowered…
+
+
+class PeakShare(msgspec.Struct, frozen=True):
+    """Of the peak that limits a benchmark most. `limit`: MEMORY or a precision; None if only one of the two is known."""
+
+    value: float
+    limit: str | None = None
+
+    @property
+    def is_of_memory(self) -> bool:
+        return self.limit == MEMORY
 
 
 class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,3 +76,25 @@ class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unit(self) -> str:
         return "FLOP/s" if self.work.quantity == FLOPS else "B/s"
+
+
+def share_of_peak(found: Sequence[Efficiency]) -> PeakShare | None:
+    """The share of the time that its work takes at peak: of arithmetic, or of bytes if these take longer.
+
+    None if a peak is unknown. More bytes than the memory can move came from caches: then they do not limit it.
+    """
+    arithmetic, moved = ([e for e in found if e.work.quantity == quantity] for quantity in (FLOPS, BYTES))
+    computing, moving = _together(arithmetic), _together(moved)
+    if not arithmetic:
+        return None if moving is None else PeakShare(moving)
+    if computing is None:
+        return None
+    if moving is not None and moving > computing:
+        return PeakShare(moving, MEMORY)
+    kind = max(arithmetic, key=lambda e: e.achieved).work.kind
+    return PeakShare(computing, kind or None if moving is not None else None)
+
+
+def _together(found: Sequence[Efficiency]) -> float | None:
+    known = [e.share for e in found if e.share is not None]
+    return math.fsum(known) if known and len(known) == len(found) else None

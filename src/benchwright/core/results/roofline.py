@@ -8,8 +8,6 @@ import msgspec
 
 from benchwright.core.results.efficiency import Peak
 
-MEMORY = "memory"
-
 
 class RoofPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: FLOP a byte and FLOP/s, and the roof above it. `limit`: which roof that is, MEMORY or a precision."""

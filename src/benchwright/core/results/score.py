@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from benchwright.core.note import Note
+from benchwright.core.results.efficiency import PeakShare
 from benchwright.core.results.summary import Interval
 from benchwright.core.status import Status
 
@@ -38,7 +39,7 @@ class BenchmarkScore(msgspec.Struct, frozen=True, kw_only=True):
     peak_metric: str | None = None  # which of the two: memory.peak_pss or memory.peak_rss
     gpu_peak_bytes: float | None = None  # of the fullest device
     joules_per_item: float | None = None  # of the devices
-    of_peak: float | None = None  # share of the machine's measured peak
+    peak_share: PeakShare | None = None  # of the machine's measured peak
     seats: tuple[Seat, ...] = ()
 
     @property

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from benchwright.core.numbers.quantities import format_prefixed
-from benchwright.core.results.efficiency import CPU
-from benchwright.core.results.roofline import MEMORY, Roofline, RoofPoint
+from benchwright.core.results.efficiency import CPU, MEMORY
+from benchwright.core.results.roofline import Roofline, RoofPoint
 from benchwright.report.html.tables import escaped
 from benchwright.report.text.numbers import share_words
 
@@ -28,7 +28,7 @@ def html_roofline(roofline: Roofline, links: Mapping[str, str], at: str = "") ->
         for kind, peak in roofline.arithmetic.items()
     ]
     peaks.append(f"memory: {format_prefixed(roofline.memory.value, 'B/s')} by {roofline.memory.benchmark}")
-    note = f"Measured on this machine, not from a data sheet: {'; '.join(peaks)}. Bytes are the least that a call must move."
+    note = f"Measured on this machine, not from a data sheet: {'; '.join(peaks)}. Bytes are the least that a call or step must move."
     # Every text of it went through `escaped`, and the drawing is made of numbers.
     return Markup(  # noqa: S704
         f'<figure class="picture card roofline"><figcaption>Roofline of {where}'

@@ -23,7 +23,7 @@ from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import MEMORY
-from benchwright.report.text.numbers import format_number, format_value, json_body, share_words, tenths
+from benchwright.report.text.numbers import format_number, format_value, json_body, peak_share_words, tenths
 
 DEVICES = "each device against the best"  # the title of a table
 _SLOW = 0.9  # a device that is a tenth slower than the best stands out
@@ -168,9 +168,13 @@ def score_unit(score: SuiteScore) -> str | None:
 
 def of_peak_words(score: SuiteScore) -> str | None:
     """Of which peak the shares are, where there are any."""
-    if all(s.of_peak is None for s in score.benchmarks):
+    shares = [s.peak_share for s in score.benchmarks if s.peak_share is not None]
+    if not shares:
         return None
-    return "of peak: share of what a benchmark tagged peak sustained on this machine, not of its data sheet"
+    words = "of peak: share of what a benchmark tagged peak sustained on this machine, not of its data sheet"
+    if any(share.is_of_memory for share in shares):
+        words += "; (memory): of its bandwidth, which limits that benchmark more than its arithmetic does"
+    return words
 
 
 def no_interval_words(score: SuiteScore) -> str | None:
@@ -254,6 +258,11 @@ def _kept(key: str, attribute: str = "") -> Field[BenchmarkScore]:
     return Field(Column(key=key), lambda s: Cell(value=getattr(s, attribute or key)))
 
 
+def _peak_share(score: BenchmarkScore) -> Cell:
+    share = score.peak_share
+    return Cell(peak_share_words(share), share and share.value)
+
+
 _FIGURES_FROM = 3
 OURS: tuple[Field[BenchmarkScore], ...] = (
     Field(Column("benchmark", "benchmark", quoted=True), _name),
@@ -266,7 +275,8 @@ OURS: tuple[Field[BenchmarkScore], ...] = (
     Field(Column("devices", right=True, spare=5, setting=True), lambda s: Cell(_devices(s))),
     Field(Column("overlap", "overlap", right=True, spare=4), lambda s: Cell(tenths(s.overlap), s.overlap)),
     Field(Column("peak memory", right=True, spare=3), lambda s: Cell(_peak(s))),
-    Field(Column("of peak", "of_peak", right=True, spare=6), lambda s: Cell(share_words(s.of_peak), s.of_peak)),
+    Field(Column("of peak", "of_peak", right=True, spare=6), _peak_share),
+    Field(Column(key="limited_by"), lambda s: Cell(value=s.peak_share and s.peak_share.limit)),
     Field(Column("J/item", "joules_per_item", right=True, spare=LUXURY), _joules),
     Field(
         Column("score", "score", right=True),

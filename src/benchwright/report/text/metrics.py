@@ -162,8 +162,9 @@ def efficiency_doubts(found: Sequence[Efficiency]) -> list[str]:
     """Why there is no share although a peak was measured. More arithmetic than another run found possible: one of the two
     is wrong. In the same run that is a failed check."""
     said = []
+    computes = any(e.work.quantity == FLOPS for e in found)
     for e in found:
-        if e.peak is None or e.why_no_share is None:
+        if e.peak is None or e.why_no_share is None or (computes and e.work.quantity != FLOPS):
             continue
         limit = e.limit
         more = ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
+from benchwright.core.results.efficiency import PeakShare
 
 _LONGEST_UNIT = 16
 _PREFIXED = ("FLOP", "FLOP/s", "B/s")  # counted in giga and tera, as everybody does
@@ -63,6 +64,13 @@ def tenths(fraction: float | None) -> str:
 def share_words(share: float | None) -> str:
     """Of the machine's peak: whole percents, but of little a tenth; nothing for None."""
     return "" if share is None else f"{share * 100:.{0 if share >= 0.1 else 1}f} %"
+
+
+def peak_share_words(share: PeakShare | None) -> str:
+    """`43 %`, or `11 % (memory)` where bandwidth limits more than arithmetic."""
+    if share is None:
+        return ""
+    return share_words(share.value) + (" (memory)" if share.is_of_memory else "")
 
 
 def plain_number(value: float | None) -> float | None:

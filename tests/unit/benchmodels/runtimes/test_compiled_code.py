@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmodels.runtimes.parts.compiled_code import VARIABLE, is_whole, remove_damaged
+from benchmodels.runtimes.parts.compiled_code import VARIABLE, copies_cxx_library, is_whole, remove_damaged
 
 # As torch 2.11's inductor does, which asks whether there is a GPU when it is imported; and one that keeps the function.
 ASKING = """
@@ -85,3 +86,17 @@ def test_the_workers_of_the_compiler_do_not_outlive_the_process_that_measured():
     environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", WORKERS], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout == "1 []\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("g++") is None, reason="needs g++ on Linux")
+def test_a_compiler_that_links_the_cxx_library_statically_is_known(tmp_path: Path) -> None:
+    static = tmp_path / "g++"
+    static.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} -static-libstdc++ "$@"\n')
+    static.chmod(0o755)
+    assert copies_cxx_library(str(static))
+    assert not copies_cxx_library("g++")
+
+
+@pytest.mark.parametrize("compiler", ["", "/no/such/compiler", "false"])
+def test_what_is_no_compiler_is_left_to_torch_to_complain_about(compiler: str) -> None:
+    assert not copies_cxx_library(compiler)

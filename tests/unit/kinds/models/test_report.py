@@ -245,7 +245,7 @@ class TestScreen:
         (row,) = model_rows(made_of)
         assert row.flops == pytest.approx(32.4e9)
         assert row.flop_per_s == pytest.approx(32.4e9 / 0.01, rel=0.02)
-        assert row.of_peak is None, "no peak is known"
+        assert row.peak_share is None, "no peak is known"
 
     def test_another_reference_is_said(self) -> None:
         facts = {"check": check(reference="float32 eager")}

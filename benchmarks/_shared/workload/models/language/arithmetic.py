@@ -1,4 +1,5 @@
-"""How much arithmetic a transformer takes, by formula. A multiply-add is two operations; only matrix products count.
+"""How much arithmetic a transformer takes, by formula, and what it must read. A multiply-add is two operations; only matrix
+products count.
 
 Attention is taken as the plain one: every query meets every key (the masked half of a causal one is not taken off, as is
 usual), and nothing is computed a second time. A kernel that skips or repeats some of it, or checkpointing, does not change
@@ -7,7 +8,7 @@ what the result needs, so figures of several ways to compute the same can be com
 
 from __future__ import annotations
 
-from workload.models.language.shapes import Shape
+from workload.models.language.shapes import Shape, decoder_parameters
 
 
 def layers(shape: Shape, keys: float) -> float:
@@ -44,3 +45,16 @@ def prefill(shape: Shape, length: int) -> float:
 def decode(shape: Shape, keys: float) -> float:
     """Per token that is generated with `keys` keys, its own included."""
     return layers(shape, keys) + vocabulary(shape)
+
+
+def weights_read(shape: Shape, rows: int) -> int:
+    """Numbers that a decoder reads in a pass over `rows` tokens: of tables that are only looked up, a row for each."""
+    table = shape.vocabulary * shape.width
+    places = 0 if shape.family == "llama" else shape.positions * shape.width
+    looked_up = rows * shape.width * (2 if places else 1)
+    return decoder_parameters(shape) - places - (0 if shape.tied else table) + looked_up
+
+
+def kept(shape: Shape, tokens: int) -> int:
+    """Numbers that the cache holds of so many tokens: their keys and values in every layer."""
+    return 2 * shape.layers * shape.kv_heads * shape.head_width * tokens

@@ -25,7 +25,7 @@ from benchwright.kinds.models.report.onnx_steps import onnx_steps
 from benchwright.kinds.models.report.rows import ModelRow
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of
 from benchwright.report.notes import notes_text
-from benchwright.report.text.numbers import format_number, format_value, share_words, tenths
+from benchwright.report.text.numbers import format_number, format_value, peak_share_words, tenths
 
 # Of MLAgility's report, in its order; times in milliseconds.
 THEIRS = tuple(
@@ -40,7 +40,7 @@ run benchmark script place runtime runtime_version device provider precision tf3
 items_from status reason detail launches latency_ms latency_low_ms latency_high_ms p90_ms p95_ms p99_ms
 p99_bound_ms samples items_per_s calls_per_s tokens_per_s first_token_ms per_token_ms streams streams_items_per_s streams_calls_per_s vs_eager
 vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
-first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak why_no_share
+first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak limited_by why_no_share
 bytes_per_s notes corpus build onnx_opset sequence built_in
 """.split()
 )
@@ -56,6 +56,7 @@ _HINTS = {
     **GENERATION_HINTS,
     "build_s": "steps done in this run; cached: an earlier build was used",
     "memory_bytes": "peak host memory of the measuring process",
+    "of_peak": "of arithmetic; (memory): of bandwidth, which limits this model more",
 }
 
 
@@ -79,7 +80,7 @@ def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells])
         "memory_bytes": ("memory", 7, lambda row: _bytes(row.figure("memory.host"))),
         "device_memory_bytes": ("device memory", 5, lambda row: _bytes(row.figure("memory.device"))),
         "flop_per_s": ("FLOP/s", LUXURY, _achieved),
-        "of_peak": ("of peak", 8, lambda row: share_words(row.of_peak)),
+        "of_peak": ("of peak", 8, lambda row: peak_share_words(row.peak_share)),
     }
     return [_field(name, *what, values) for name, what in shown.items()]
 
@@ -343,7 +344,8 @@ def _efficiency(row: ModelRow) -> Cells:
     moved = next((e for e in row.efficiency if e.work.quantity == BYTES), None)
     return {
         "flop_per_s": row.flop_per_s,
-        "of_peak": row.of_peak,
+        "of_peak": row.peak_share and row.peak_share.value,
+        "limited_by": row.peak_share and row.peak_share.limit,
         "why_no_share": row.why_no_share,
         "bytes_per_s": moved.achieved if moved is not None else None,
     }

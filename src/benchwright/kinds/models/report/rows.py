@@ -14,7 +14,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, FoundInput, Model
 from benchwright.core.note import Note
 from benchwright.core.results.conditions import unlike
-from benchwright.core.results.efficiency import FLOPS, Efficiency
+from benchwright.core.results.efficiency import FLOPS, Efficiency, PeakShare, share_of_peak
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
@@ -119,11 +119,9 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
         return math.fsum(achieved) if achieved else None
 
     @property
-    def of_peak(self) -> float | None:
-        """Share of peak: the time the machine would need at its peaks, over the time taken; None if a peak is not known."""
-        shares = [e.share for e in self.efficiency if e.work.quantity == FLOPS]
-        known = [share for share in shares if share is not None]
-        return math.fsum(known) if known and len(known) == len(shares) else None
+    def peak_share(self) -> PeakShare | None:
+        """Only of models whose arithmetic is known."""
+        return share_of_peak(self.efficiency) if self.flop_per_s is not None else None
 
     @property
     def why_no_share(self) -> str | None:
