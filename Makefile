@@ -39,7 +39,7 @@ specs: $(DEV)
 UNIT := analysis cli core doctor exchange kinds plan record report runs store
 
 unit: $(DEV)
-	$(BIN)/python -m pytest -q -n auto -m "not slow" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto -m "not slow" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
 
 test: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/run_tests.py --hypothesis-profile repeatable

@@ -22,7 +22,7 @@ from postgresql import Server, running_server
 # same examples every time, so that a change fails by its own faults only; `make unit` uses few. Plain pytest looks for new ones.
 hypothesis.settings.register_profile("shared-machine", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
 hypothesis.settings.load_profile("shared-machine")
 
 

@@ -87,3 +87,23 @@ def test_counting_leaves_random_numbers_and_gradients_alone() -> None:
     training_bytes(model, lambda: model(x).sum(), torch.optim.AdamW(model.parameters()), kept=True)
     assert torch.equal(torch.rand(3), expected)
     assert all(p.grad is None for p in model.parameters())
+
+
+def test_what_is_compiled_later_is_compiled_although_it_was_watched() -> None:
+    compiled = []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    class Own(nn.Linear):  # torch's layers are not compiled alone
+        def forward(self, x):
+            return super().forward(x)
+
+    model, x = Own(INSIDE, OUTSIDE), batch()
+    model.compile(backend=backend)
+    assert inference_bytes(model, lambda: model(x), x) == WEIGHTS + ROWS * (INSIDE + OUTSIDE) * FLOAT
+    assert not compiled
+    with torch.inference_mode():
+        model(x)
+    assert len(compiled) == 1

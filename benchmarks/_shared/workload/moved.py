@@ -22,8 +22,9 @@ _STATES = {torch.optim.Adam: 2, torch.optim.AdamW: 2}  # of the size of the para
 
 def inference_bytes(model: nn.Module, work: Callable[[], Any], inputs: Any) -> int:
     reads = Reads(model)
-    with torch.no_grad(), reads:
-        answer = work()
+    with torch.compiler.set_stance("force_eager"), torch.no_grad(), reads:
+        answer = work()  # compiled while it is watched, it would stay uncompiled
+    _give_back(model)
     return reads.bytes + sum(t.nbytes for part in (inputs, answer) for t in tensors(part))
 
 
@@ -32,8 +33,10 @@ def training_bytes(model: nn.Module, loss: Callable[[], Tensor], optimizer: torc
     backward pass counts: a compiler may keep less of it."""
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
     reads, saved = Reads(model), _Saved(model)
-    with torch.random.fork_rng(devices), reads, torch.autograd.graph.saved_tensors_hooks(saved.note, _itself):
+    watched = torch.autograd.graph.saved_tensors_hooks(saved.note, _itself)
+    with torch.compiler.set_stance("force_eager"), torch.random.fork_rng(devices), reads, watched:
         loss()
+    _give_back(model)
     sparse = {p for m in model.modules() if getattr(m, "sparse", False) for p in m.parameters(recurse=False)}
     learning = [p for group in optimizer.param_groups for p in group["params"] if p not in sparse]
     passes = 4 + 2 * states_of(optimizer)  # gradients written and read, parameters and states read and written
@@ -113,6 +116,12 @@ def tensors(value: Any) -> Iterable[Tensor]:
             yield from tensors(part)
     elif hasattr(value, "__dataclass_fields__"):
         yield from tensors([getattr(value, name) for name in value.__dataclass_fields__])
+
+
+def _give_back(model: nn.Module) -> None:
+    """What torch keeps of the GPU's memory, so that counting does not change how much the loop seems to need."""
+    if any(p.device.type == "cuda" for p in model.parameters()):
+        torch.cuda.empty_cache()
 
 
 def _distinct(found: Iterable[Tensor]) -> list[Tensor]:
