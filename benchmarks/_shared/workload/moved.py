@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _TABLES = {"aten::embedding", "aten::_embedding_bag", "aten::_embedding_bag_forward_only"}
-_STATES = {torch.optim.Adam: 2, torch.optim.AdamW: 2}  # of the size of the parameters; SGD: 1 with momentum
+_STATES = {torch.optim.Adam: 2, torch.optim.AdamW: 2}  # of the size of the parameters; of others not known: none
 
 
 def inference_bytes(model: nn.Module, work: Callable[[], Any], inputs: Any) -> int:
@@ -50,7 +50,7 @@ def states_of(optimizer: torch.optim.Optimizer) -> int:
     """How many tensors of its size it keeps for a parameter."""
     if isinstance(optimizer, torch.optim.SGD):
         return int(any(group["momentum"] for group in optimizer.param_groups))
-    return _STATES[type(optimizer)]
+    return _STATES.get(type(optimizer), 0)
 
 
 class Reads(TorchDispatchMode):

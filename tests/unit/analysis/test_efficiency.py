@@ -176,6 +176,13 @@ def test_what_takes_longer_at_its_peak_limits(memory: float, share: PeakShare) -
     assert found == share
 
 
+def test_copies_between_host_and_device_are_no_share_of_the_memory() -> None:
+    copied = told(1.0, name="bytes_per_item.host_to_device")
+    both = result("b", working(3.0, per_item=10.0, more=(copied,)))
+    bus = peak([4.0], "copies", name="bytes_per_item.host_to_device")
+    assert share_of_peak(run_efficiencies([both, peak([100.0]), bus])["b"]) == PeakShare(0.3)
+
+
 def test_shares_of_several_precisions_add_up() -> None:
     both = result("b", working(10.0, name="flops_per_item.bf16", more=(told(2.0),)))
     found = run_efficiencies([both, peak([100.0]), peak([50.0], "m16", name="flops_per_item.bf16")])["b"]

@@ -84,9 +84,11 @@ def share_of_peak(found: Sequence[Efficiency]) -> PeakShare | None:
     None if a peak is unknown. More bytes than the memory can move came from caches: then they do not limit it.
     """
     arithmetic, moved = ([e for e in found if e.work.quantity == quantity] for quantity in (FLOPS, BYTES))
-    computing, moving = _together(arithmetic), _together(moved)
     if not arithmetic:
+        moving = _together(moved)
         return None if moving is None else PeakShare(moving)
+    computing = _together(arithmetic)
+    moving = _together([e for e in moved if not e.work.kind])  # others go between host and device
     if computing is None:
         return None
     if moving is not None and moving > computing:

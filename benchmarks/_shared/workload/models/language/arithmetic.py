@@ -48,10 +48,10 @@ def decode(shape: Shape, keys: float) -> float:
 
 
 def weights_read(shape: Shape, rows: int) -> int:
-    """Numbers that a decoder reads in a pass over `rows` tokens: of tables that are only looked up, a row for each."""
+    """Numbers that a decoder reads in a pass over `rows` tokens: of tables that are only looked up, at most a row for each."""
     table = shape.vocabulary * shape.width
     places = 0 if shape.family == "llama" else shape.positions * shape.width
-    looked_up = rows * shape.width * (2 if places else 1)
+    looked_up = shape.width * (min(rows, shape.vocabulary) + (min(rows, shape.positions) if places else 0))
     return decoder_parameters(shape) - places - (0 if shape.tied else table) + looked_up
 
 
