@@ -6,7 +6,7 @@ import csv
 import json
 from typing import Any
 
-from efficient_runs import peak, working
+from efficient_runs import peak, told, working
 from suite_runs import launch, result, run
 
 from benchwright.app.after_run import report_of
@@ -29,7 +29,7 @@ def test_the_table_has_a_column_where_a_share_is_known_and_there_is_room() -> No
     assert lines[1][-3:] == ["30", "%", "3"]
     assert lines[2][-3:] == ["100", "%", "10"]
     assert "of peak" not in text(*BOTH, width=30).splitlines()[0]
-    assert "of peak" not in text(result("resnet", working(3.0)))
+    assert "of peak" not in text(result("resnet", working(3.0))).splitlines()[0]
     assert "of peak" not in text(result("resnet", launch(3.0)))
 
 
@@ -125,3 +125,21 @@ def test_the_work_of_an_item_is_a_fact_and_no_metric_with_a_best() -> None:
 def test_where_the_items_are_the_work_itself_it_is_not_said_twice() -> None:
     flops = result("matmul", working(3e11, per_item=1.0))
     assert "300 GFLOP/s in fp32\n" in details(report_of(run(flops)))
+
+
+def test_without_a_peak_reports_say_how_to_measure_one() -> None:
+    hint = "benchwright run system --select peak measures it, once"
+    for format_ in ("screen", "markdown", "html"):
+        assert hint in " ".join(text(BOTH[0], format_=format_).split())
+        assert hint not in " ".join(text(*BOTH, format_=format_).split())
+
+
+def test_a_share_of_the_memory_is_named_as_such_everywhere() -> None:
+    decode = result("decode", working(3.0, per_item=1e10, more=(told(1e9, name="bytes_per_item"),)))
+    both = (decode, peak([10.0], per_item=1e11), peak([4.0], "triad", per_item=1e9, name="bytes_per_item"))
+    for format_ in ("screen", "markdown", "html"):
+        found = " ".join(text(*both, format_=format_).split())
+        assert "75 % (memory)" in found, format_
+        assert "limits that benchmark more than its arithmetic does" in found, format_
+    (first, *_) = json.loads(text(*both, format_="json"))["score"]["benchmarks"]
+    assert (first["of_peak"], first["limited_by"]) == (0.75, "memory")

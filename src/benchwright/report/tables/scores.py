@@ -46,7 +46,8 @@ def score_section(report: Report) -> ReportSection | None:
         )
     elif score is not None:
         title, words, first = "Score", [score_words(score)], score_table(score)
-        about = [text for text in (of_peak_words(score), meaning_words(score), no_interval_words(score)) if text]
+        peaks = of_peak_words(score) or no_peak_words(report)
+        about = [text for text in (peaks, meaning_words(score), no_interval_words(score)) if text]
     else:
         return None
     devices = device_table(score) if score is not None else None
@@ -175,6 +176,14 @@ def of_peak_words(score: SuiteScore) -> str | None:
     if any(share.is_of_memory for share in shares):
         words += "; (memory): of its bandwidth, which limits that benchmark more than its arithmetic does"
     return words
+
+
+def no_peak_words(report: Report) -> str | None:
+    """How to get shares of peak, where only the peaks are missing."""
+    told = [e for each in report.efficiency.values() for e in each]
+    if not told or any(e.peak is not None for e in told):
+        return None
+    return "no share of peak: that of this machine is not known; benchwright run system --select peak measures it, once"
 
 
 def no_interval_words(score: SuiteScore) -> str | None:
