@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from importlib import import_module
 from typing import Any, Callable, List, Optional, Tuple, Union
 
@@ -130,7 +131,10 @@ def compiled(module: Module, mode: Optional[str] = None, backend: str = "inducto
 
 def lacking_compiler(options: Options) -> Optional[str]:
     """What inductor needs beyond torch."""
-    if not any(shutil.which(name) for name in (os.environ.get("CXX") or "g++", "g++", "clang++")):
+    named = os.environ.get("CXX")
+    if named is not None and shutil.which(named) is None:
+        return f"torch.compile needs a C++ compiler, and there is no {named!r}, which CXX names"
+    if named is None and shutil.which("clang++" if sys.platform == "darwin" else "g++") is None:
         return "torch.compile needs a C++ compiler: install g++, or set CXX"
     if options.device_type == "cuda" and not is_importable("triton"):
         return "torch.compile needs triton for this device: pip install triton"

@@ -15,7 +15,7 @@ from benchwright.report.base import Report
 from benchwright.report.tables.percentiles import percentiles_table
 from benchwright.report.text.commands import command_text
 from benchwright.report.text.layout import titled_lines, wrapped
-from benchwright.report.text.metrics import MEMORY, efficiency_words
+from benchwright.report.text.metrics import MEMORY, efficiency_lines
 from benchwright.report.text.numbers import format_value
 from benchwright.report.text.one_line import clip, one_line
 
@@ -66,8 +66,8 @@ def _launches(number: int, result: Result, report: Report) -> list[str]:
         clip(f"   in {result.benchmark.workload.cwd}", report.width),
         *_checks(result, report.width),
     ]
-    for e in report.efficiency.get(result.benchmark.name, ()):
-        lines += textwrap.wrap(efficiency_words(e), report.width, initial_indent="   ", subsequent_indent="     ")
+    for line in efficiency_lines(report.efficiency.get(result.benchmark.name, ())):
+        lines += textwrap.wrap(line, report.width, initial_indent="   ", subsequent_indent="     ")
     told = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
     shown = list({s.metric: s for s in told}.values())[:2]  # jobs that ran together each have theirs
     if number in report.added.headline:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.core.measurement import Measurement
-from benchwright.core.results.efficiency import Efficiency
+from benchwright.core.results.efficiency import Efficiency, share_of_peak
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.base import Report
@@ -72,7 +72,7 @@ def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[E
         "checks": [msgspec.to_builtins(check) for check in result.checks],
         "metrics": [_summary(s) for s in summaries],
         "launches": [_launch(x) for x in result.launches],
-        **({"efficiency": [_efficiency(e) for e in efficiency]} if efficiency else {}),
+        **(_efficiencies(efficiency) if efficiency else {}),
         **({"parameters": result.benchmark.parameters} if result.benchmark.parameters else {}),
         **({"labels": result.benchmark.labels} if result.benchmark.labels else {}),
     }
@@ -94,6 +94,11 @@ def _summary(summary: Summary) -> dict[str, object]:
         "remarks": [{"kind": r.kind, "text": r.text, "advice": r.remedy} for r in summary.remarks],
         "percentiles": [msgspec.to_builtins(p) for p in summary.percentiles],
     }
+
+
+def _efficiencies(found: Sequence[Efficiency]) -> dict[str, object]:
+    share = share_of_peak(found)
+    return {"efficiency": [_efficiency(e) for e in found], "limited_by": share and share.limit}
 
 
 def _efficiency(e: Efficiency) -> dict[str, object]:

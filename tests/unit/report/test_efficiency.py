@@ -141,5 +141,10 @@ def test_a_share_of_the_memory_is_named_as_such_everywhere() -> None:
         found = " ".join(text(*both, format_=format_).split())
         assert "75 % (memory)" in found, format_
         assert "limits that benchmark more than its arithmetic does" in found, format_
-    (first, *_) = json.loads(text(*both, format_="json"))["score"]["benchmarks"]
+    body = json.loads(text(*both, format_="json"))
+    (first, *_) = body["score"]["benchmarks"]
     assert (first["of_peak"], first["limited_by"]) == (0.75, "memory")
+    assert [r.get("limited_by") for r in body["results"]] == ["memory", None, None]
+    shown = details(report_of(run(*both), width=200))
+    assert "75 % of the 4 GB/s that triad sustained here; this limits it" in shown
+    assert shown.count("limits it") == 1

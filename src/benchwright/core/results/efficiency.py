@@ -44,6 +44,11 @@ class PeakShare(msgspec.Struct, frozen=True):
     def is_of_memory(self) -> bool:
         return self.limit == MEMORY
 
+    def is_limited_by(self, work: Work) -> bool:
+        if self.is_of_memory:
+            return work.quantity == BYTES and not work.kind
+        return self.limit is not None and work.quantity == FLOPS and work.kind == self.limit
+
 
 class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
     """The efficiency at one kind of work. Peaks are those of everything the benchmark ran on, together."""

@@ -24,7 +24,7 @@ from benchwright.report.screen import launches_words
 from benchwright.report.tables.percentiles import percentiles_table
 from benchwright.report.tables.results import BETTER, best_words, spread_cell
 from benchwright.report.text.commands import command_text
-from benchwright.report.text.metrics import MEMORY, efficiency_words, metric_name
+from benchwright.report.text.metrics import MEMORY, efficiency_lines, metric_name
 from benchwright.report.text.numbers import format_value, percent, short_unit
 from benchwright.report.text.settings import placement_words, stop_words, warmup_words
 
@@ -65,7 +65,7 @@ def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, open
         open=opened,
         remarks=[*why, *(str(note) for note in notes if note.severity != "info")],
         information=[str(note) for note in notes if note.severity == "info"],
-        efficiency=[efficiency_words(e) for e in report.efficiency.get(name, ())],
+        efficiency=efficiency_lines(report.efficiency.get(name, ())),
         data=data_block(data) if data else "",
         tables=[_launches(result, shown), _all_metrics(summaries), percentiles_table(summaries)],
         how=_how(result.benchmark, report),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from benchwright.core.metric import describes_work
 from benchwright.core.numbers.quantities import format_bytes, format_prefixed
-from benchwright.core.results.efficiency import FLOPS, TOLERATED, Efficiency
+from benchwright.core.results.efficiency import FLOPS, TOLERATED, Efficiency, share_of_peak
 from benchwright.core.results.peak_memory import WORDS, headline_metric
 from benchwright.core.results.summary import Percentile, Summary
 from benchwright.report.text.numbers import format_value, share_words
@@ -156,6 +156,13 @@ def efficiency_words(e: Efficiency) -> str:
     on = f" on {e.peak.cores:.1f} cores" if e.peak.cores is not None else ""
     peak = f"the {format_prefixed(e.peak.value, e.unit)} that {e.peak.benchmark} sustained here{on}{where}"
     return one_line(f"{done}, {share_words(e.share)} of {peak}")
+
+
+def efficiency_lines(found: Sequence[Efficiency]) -> list[str]:
+    """In words, each kind of work, and which of them limits the benchmark, where that is known."""
+    share = share_of_peak(found)
+    limits = [share is not None and share.is_limited_by(e.work) for e in found]
+    return [efficiency_words(e) + ("; this limits it" if limit else "") for e, limit in zip(found, limits, strict=True)]
 
 
 def efficiency_doubts(found: Sequence[Efficiency]) -> list[str]:

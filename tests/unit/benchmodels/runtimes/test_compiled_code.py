@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmodels.runtimes.base import Options
 from benchmodels.runtimes.parts.compiled_code import VARIABLE, copies_cxx_library, is_whole, remove_damaged
+from benchmodels.runtimes.torch_compile import lacking_compiler
 
 # As torch 2.11's inductor does, which asks whether there is a GPU when it is imported; and one that keeps the function.
 ASKING = """
@@ -100,3 +102,21 @@ def test_a_compiler_that_links_the_cxx_library_statically_is_known(tmp_path: Pat
 @pytest.mark.parametrize("compiler", ["", "/no/such/compiler", "false"])
 def test_what_is_no_compiler_is_left_to_torch_to_complain_about(compiler: str) -> None:
     assert not copies_cxx_library(compiler)
+
+
+@pytest.mark.parametrize("named", ["/no/such/g++", ""])
+def test_a_compiler_that_is_not_there_is_named(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch then looks for no other."""
+    monkeypatch.setenv("CXX", named)
+    assert (
+        lacking_compiler(Options()) == f"torch.compile needs a C++ compiler, and there is no {named!r}, which CXX names"
+    )
+
+
+def test_without_cxx_torch_takes_the_usual_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert lacking_compiler(Options()) == "torch.compile needs a C++ compiler: install g++, or set CXX"
+    (tmp_path / "g++").touch(0o755)
+    (tmp_path / "clang++").touch(0o755)
+    assert lacking_compiler(Options()) is None
