@@ -1,7 +1,10 @@
 # make run     set up, run the shipped suite `quick`, write its report
 # make specs   run the shipped specifications: a program, and one model as ONNX, torch.export and OpenVINO
 # make unit    unit tests that need no torch and start no process: under a minute
-# make test    every test, in parallel, with a coverage floor; up to 5 failures are tried again, alone
+# make test    what one needs to trust a change: units, contracts, flows of every command, faults, browser; up to 12 minutes
+# make affected  of these, what a change can reach, nearest first, 3 minutes at most: SINCE=HEAD~1 for the last commit
+# make test-long  kills, lies, fuzz, every runtime, many examples for property tests; with the unit tests, for the coverage floor
+# make durations  make test, with the CPU seconds of folders and of the dearest tests
 # make lint    formatting, lint, types, layers, dead code
 # make check   lint, then the tests
 # make lies    programs that lie or misbehave, with 1000 children instead of 50
@@ -21,13 +24,16 @@ KILLS ?= 500
 MUTANTS ?= 5000
 FIRST ?= 0
 SEED ?= 1
+SINCE ?= HEAD
+# Containers often set PYTHONDONTWRITEBYTECODE: each of thousands of processes would compile benchwright for itself.
+PYTEST := PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto --dist loadgroup
 PIP_INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: run specs unit test check lint lies fuzz bench kills docs wheels format clean
+.PHONY: run specs unit test test-long affected durations check lint lies fuzz bench kills docs wheels format clean
 
 run: $(DEV)
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
@@ -39,10 +45,19 @@ specs: $(DEV)
 UNIT := analysis cli core doctor exchange kinds plan record report runs store
 
 unit: $(DEV)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto -m "not slow" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
+	$(PYTEST) -q -m "not long and not slow" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
 
 test: $(DEV)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/run_tests.py --hypothesis-profile repeatable
+	$(PYTEST) -m "not long" --hypothesis-profile repeatable $(ARGS)
+
+test-long: $(DEV)
+	$(PYTEST) -m "long or hypothesis or measured" --hypothesis-profile many --cov --cov-report=term $(ARGS)
+
+affected: $(DEV)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/affected.py --since $(SINCE) $(ARGS)
+
+durations: $(DEV)
+	$(PYTEST) -q -m "not long" --hypothesis-profile repeatable -p durations $(ARGS)
 
 check: lint test
 

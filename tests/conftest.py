@@ -15,14 +15,17 @@ import coverage
 import hypothesis
 import pytest
 from command_line import CommandLine
+from made_once import MadeOnce
 from plugin_package import install_plugins
 from postgresql import Server, running_server
 
-# Two busy cores make single examples slow now and then; that is no failure. `make test` uses `repeatable`: the
-# same examples every time, so that a change fails by its own faults only; `make unit` uses few. Plain pytest looks for new ones.
+# Two busy cores make single examples slow now and then; that is no failure. `make test` uses `repeatable`: the same
+# examples every time, so that a change fails by its own faults only; `make unit` uses few, `make test-long` many. Plain
+# pytest looks for new ones.
 hypothesis.settings.register_profile("shared-machine", deadline=None)
-hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=30)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
+hypothesis.settings.register_profile("many", deadline=None, derandomize=True, max_examples=200)
 hypothesis.settings.load_profile("shared-machine")
 
 
@@ -44,6 +47,13 @@ def script(bw: CommandLine) -> Callable[[str, str], Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Folders that are made once for all workers."""
+    root = tmp_path_factory.getbasetemp()
+    return MadeOnce((root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "made-once")
 
 
 @pytest.fixture(scope="session")
@@ -156,6 +166,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     os.environ.pop(_COVERAGE, None)
     if str(item.path).startswith(PROCESSES_MEASURED):
         os.environ.update(_coverage_of_processes)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three on two cores: tests wait a fifth of their time for processes."""
+    return max(3, os.cpu_count() or 1)
 
 
 def pytest_configure() -> None:

@@ -31,7 +31,7 @@ class CommandLine:
         return [sys.executable, "-m", "benchwright", *args]
 
     def __call__(
-        self, *args: str, code: int | None = 0, env: Mapping[str, str] | None = None, timeout: float = 100
+        self, *args: str, code: int | None = 0, env: Mapping[str, str] | None = None, timeout: float = 600
     ) -> subprocess.CompletedProcess[str]:
         environment = {**self.env, **(env or {})}
         is_process = self.is_process or args[:1] == ("dev",)  # which becomes the user's shell

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("house")  # one worker: every file is parsed once
+
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 FILES = {path.relative_to(SRC).as_posix(): path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from builders import launch, measurement, result, run
 from comparable_runs import benchmark
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -121,7 +121,6 @@ def test_a_difference_of_exactly_the_margin_is_found() -> None:
     assert effect.verdict is Verdict.REGRESSED
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=6, max_size=24),
     st.floats(-0.1, 0.1),

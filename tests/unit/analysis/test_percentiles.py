@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.statistics.percentiles import bounded, samples_needed, slow_end
@@ -43,7 +43,6 @@ def test_rates_are_bounded_from_below() -> None:
     assert found.bound < found.value
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=64, max_size=90), st.sampled_from([75.0, 90.0]))
 def test_the_bound_is_one_of_the_samples_and_never_within_the_percentile(values: list[float], percent: float) -> None:
     found = percentile_with_bound(values, percent)
@@ -52,7 +51,6 @@ def test_the_bound_is_one_of_the_samples_and_never_within_the_percentile(values:
     assert found.bound >= found.value
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=64, max_size=90))
 def test_low_percentiles_mirror_high_ones(values: list[float]) -> None:
     high = percentile_with_bound(values, 90).bound
@@ -84,7 +82,6 @@ def test_the_true_percentile_lies_beyond_the_bound_once_in_a_hundred(percent: fl
 samples_of_launches = st.lists(st.lists(st.floats(-1e9, 1e9), max_size=60), max_size=8)
 
 
-@settings(max_examples=150)
 @given(samples_of_launches, st.sampled_from(Direction))
 def test_the_slow_end_of_any_samples_lies_among_them_and_its_bound_not_within(
     series: list[list[float]], direction: Direction

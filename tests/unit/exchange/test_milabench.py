@@ -24,7 +24,7 @@ from benchwright.exchange.registry import import_results
 
 SAMPLES = Path(__file__).parents[2] / "compat" / "imports" / "milabench"
 REAL = SAMPLES / "rijubigo.2023-03-24"
-fast = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fast = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIB = 2**20
 
 

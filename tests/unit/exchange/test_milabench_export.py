@@ -164,7 +164,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 numbers = st.floats(min_value=1e-300, max_value=1e300)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     warm=st.lists(numbers, max_size=4), rates=st.lists(numbers, min_size=1, max_size=6), losses=st.lists(st.floats())
 )

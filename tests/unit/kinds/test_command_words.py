@@ -7,7 +7,7 @@ import shlex
 import subprocess
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from benchwright.kinds.command_words import read_line
@@ -20,7 +20,6 @@ def words_of_a_shell(line: str) -> list[str]:
     return done.stdout.split("\0")[1:-1]
 
 
-@settings(max_examples=150, deadline=None)
 @given(plain_text)
 def test_words_are_those_a_shell_makes(line: str) -> None:
     read = read_line(line)

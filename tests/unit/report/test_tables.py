@@ -12,7 +12,7 @@ import builders
 import msgspec
 import pytest
 from builders import failed_launch, failed_result, measurement, result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.summary import summarize
@@ -94,7 +94,6 @@ class TestCsv:
         row = self.rows_of(msgspec.structs.replace(made, summaries={"a": [told]}))[0]
         assert (row["widened"], row["remarks"]) == ("1.5", "trend few_launches")
 
-    @settings(max_examples=50, deadline=None)
     @given(name=st.text(min_size=1).filter(lambda text: "\0" not in text))
     def test_any_name_reads_back(self, name: str) -> None:
         (row,) = self.rows(result(name, launch(1.0)))
@@ -145,7 +144,6 @@ class TestMarkdown:
         text = MarkdownReporter().render(report(result("a", launch(1.0)), notes=(note,)))
         assert "- ⚠ &lt;script&gt;x&lt;/script&gt; \\*bold\\* @<!-- -->someone \\| red\n" in text.replace("  ", " ")
 
-    @settings(max_examples=150, deadline=None)
     @given(name=st.text(alphabet=st.sampled_from("`|\\<>&*_@\n \x1b\x00a[]é#"), min_size=1, max_size=12))
     def test_any_name_stays_one_cell_of_one_table(self, name: str) -> None:
         markdown_it = pytest.importorskip("markdown_it")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.errors import BenchwrightError, InvalidInput
@@ -67,7 +67,6 @@ def test_of_two_for_the_same_batch_and_cpus_the_newer_stays(tmp_path):
     ]
 
 
-@settings(max_examples=40)
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True),
@@ -156,7 +155,6 @@ def test_an_entry_without_content_is_filled(tmp_path):
     assert [o.batch_size for o in read_scaling(str(path))["b"].observations] == [24]
 
 
-@settings(max_examples=60)
 @given(st.binary(max_size=60))
 def test_anything_at_all_is_added_to_or_refused(content):
     import tempfile

@@ -82,7 +82,7 @@ _ODD = st.one_of(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(_ways(WHOLE)), _ODD, st.booleans())
 def test_any_value_anywhere(tmp_path: Path, way: tuple[Any, ...], odd: Any, with_program: bool) -> None:
     body: Any = copy.deepcopy(WHOLE)

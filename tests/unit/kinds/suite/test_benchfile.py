@@ -308,7 +308,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=8))
 def test_any_benchfile_gives_facts_or_a_placed_refusal(
     pieces: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

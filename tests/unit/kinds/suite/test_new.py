@@ -72,7 +72,7 @@ def test_the_code_is_clean(made):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["simple", pytest.param("model", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["simple", pytest.param("model", marks=pytest.mark.long)])
 def test_its_loop_can_be_watched_by_hand_at_once(name, tmp_path):
     folder = make_benchmark("mine", name, tmp_path)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH", "MILABENCH"))}
@@ -113,7 +113,7 @@ def test_voir_gives_the_rates_that_were_asked_for(tmp_path):
     assert (tmp_path / "data" / "mine" / "points.json").is_file()
 
 
-@pytest.mark.parametrize("name", ["voir", pytest.param("model", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["voir", pytest.param("model", marks=pytest.mark.long)])
 def test_prepare_makes_data_once_where_it_is_told_to_in_either_way(name, tmp_path):
     folder = make_benchmark("mine", name, tmp_path)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH", "MILABENCH"))}
@@ -218,7 +218,7 @@ def test_the_command_refuses_what_it_does_not_know(tmp_path, monkeypatch):
         new("a", "--name", "b")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_templates_come_with_the_wheel(tmp_path):
     import zipfile
 

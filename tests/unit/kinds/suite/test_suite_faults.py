@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark
@@ -117,7 +117,6 @@ def check(text: str | bytes, **options: Any) -> None:
         assert msgspec.json.decode(msgspec.json.encode(benchmark), type=Benchmark) == benchmark
 
 
-@settings(max_examples=150)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
 @example("a: &a {b: &b {<<: *a}}")
 @example("a: {<<: [1]}")
@@ -130,19 +129,16 @@ def test_any_text(text: str | bytes) -> None:
     check(text)
 
 
-@settings(max_examples=150)
 @given(st.lists(st.one_of(st.sampled_from(SPECIAL), st.sampled_from(["a", "b: ", " ", "x"])), max_size=25).map("".join))
 def test_any_pieces_of_yaml(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=100)
 @given(suite_like)
 def test_any_structure(content: dict[str, Any]) -> None:
     check(yaml.dump(content, Dumper=yaml.CSafeDumper, allow_unicode=True))
 
 
-@settings(max_examples=100)
 @given(
     name=st.sampled_from(sorted(TEXTS)),
     cuts=st.lists(
@@ -159,7 +155,6 @@ def test_samples_with_pieces_replaced(name: str, cuts: list[tuple[float, int, st
     check(text)
 
 
-@settings(max_examples=80)
 @given(
     overrides=st.lists(
         st.one_of(
@@ -187,7 +182,6 @@ def test_any_options(overrides: list[str], select: list[str]) -> None:
     check(TEXTS["base.yaml"], overrides=tuple(overrides), select=tuple(select))
 
 
-@settings(max_examples=30)
 @given(suite_like)
 @example({"a": {"definition": ".", "matrix": {"k": [1, 2]}, "job": {"name": "j{k}"}}})
 def test_resolved_entries_can_be_read_again(content: dict[str, Any]) -> None:

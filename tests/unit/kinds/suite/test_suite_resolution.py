@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal_resolution import REMOVE, literal_resolution
 
@@ -83,7 +83,6 @@ def layers(draw: st.DrawFn) -> list[dict[str, Any]]:
     return files
 
 
-@settings(max_examples=120)
 @given(files=layers(), included_again=st.booleans())
 def test_random_suites_resolve_as_milabench_does(files: list[dict[str, Any]], included_again: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:

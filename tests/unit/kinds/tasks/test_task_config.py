@@ -254,7 +254,7 @@ bits = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(bits | st.text(max_size=4), max_size=40).map("".join).map(lambda s: s.encode("utf-8", "surrogatepass")) | st.binary(max_size=60),
        st.booleans(), st.sampled_from([None, 0, 8]))  # fmt: skip
 def test_any_file_gives_benchmarks_or_says_what_is_wrong(
