@@ -126,8 +126,18 @@ def whole(content: bytes, **headers: str | int) -> Answer:
     return answer
 
 
-def honest(content: bytes, etag: str | None = '"one"', *, obeys_if_range: bool = True, pause_s: float = 0.0) -> Answer:
-    """As a good server does: ranges, If-Range and If-None-Match. `pause_s`: after each 64 KiB."""
+def honest(
+    content: bytes,
+    etag: str | None = '"one"',
+    *,
+    obeys_if_range: bool = True,
+    pause_s: float = 0.0,
+    last_after: Callable[[], bool] = lambda: True,
+) -> Answer:
+    """As a good server does: ranges, If-Range and If-None-Match.
+
+    `pause_s`: after each 64 KiB; `last_after`: the last of them is sent only when this is true.
+    """
 
     def answer(asked: Asked) -> None:
         tags = {} if etag is None else {"ETag": etag}
@@ -146,6 +156,8 @@ def honest(content: bytes, etag: str | None = '"one"', *, obeys_if_range: bool =
         else:
             asked.head(200, Content_Length=len(rest), Accept_Ranges="bytes", **tags)
         for at in range(0, len(rest), 1 << 16):
+            while at + (1 << 16) >= len(rest) and not last_after():
+                time.sleep(0.01)
             asked.wfile.write(rest[at : at + (1 << 16)])
             if pause_s:
                 time.sleep(pause_s)

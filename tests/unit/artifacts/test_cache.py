@@ -367,13 +367,13 @@ print(ArtifactCache(Path(folder)).fetch(Artifact(key="m", filename="m", location
 
 def test_two_fetchers_share_one_download(cache: ArtifactCache, server: BadServer, heard: Heard) -> None:
     content = os.urandom(1 << 20)
-    wanted = model(server.serve("/m", honest(content, pause_s=0.05)), content)
+    wanted = model(server.serve("/m", honest(content, last_after=lambda: "waiting" in str(heard))), content)
     argv = [sys.executable, "-c", FETCH, str(cache.folder), wanted.location, sha256(content)]
     first = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     while not server.seen:
         time.sleep(0.01)
     path = cache.fetch(wanted, near=None, progress=heard)
-    out, _ = first.communicate(timeout=30)
+    out, _ = first.communicate(timeout=300)
     assert first.returncode == 0
     assert Path(out.strip()).read_bytes() == path.read_bytes() == content
     assert len(server.seen) == 1
@@ -394,7 +394,8 @@ def test_threads_of_one_process_share_one_download(cache: ArtifactCache, server:
 
 def test_a_killed_download_is_continued(cache: ArtifactCache, server: BadServer) -> None:
     content = os.urandom(2 << 20)
-    wanted = model(server.serve("/m", honest(content, pause_s=0.05)), content)
+    is_killed = threading.Event()
+    wanted = model(server.serve("/m", honest(content, last_after=is_killed.is_set)), content)
     argv = [sys.executable, "-c", FETCH, str(cache.folder), wanted.location, sha256(content)]
     process = subprocess.Popen(argv)
     part = cache.folder / "parts" / f"{sha256(content)}.part"
@@ -402,6 +403,7 @@ def test_a_killed_download_is_continued(cache: ArtifactCache, server: BadServer)
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    is_killed.set()
     kept = part.stat().st_size
     assert cache.known(wanted) is None
     server.serve("/m", honest(content))
