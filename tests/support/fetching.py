@@ -9,7 +9,7 @@ import msgspec
 from benchwright.artifacts.limits import FetchLimits
 from benchwright.core.files.artifact import Artifact
 
-QUICK = FetchLimits(back_off_s=0.01, longest_wait_s=0.05, connect_s=2.0, stall_s=0.3, keep_free_bytes=0)
+QUICK = FetchLimits(back_off_s=0.01, longest_wait_s=0.05, connect_s=20.0, stall_s=20.0, keep_free_bytes=0)
 
 
 class Heard:

@@ -188,14 +188,14 @@ def test_headers_that_never_end_are_given_up(server: BadServer, tmp_path: Path) 
 
 
 def test_a_trickle_counts_as_stalled(server: BadServer, tmp_path: Path) -> None:
-    cache = ArtifactCache(tmp_path / "cache", limits=limits(attempts=2))
+    cache = ArtifactCache(tmp_path / "cache", limits=limits(stall_s=0.3, attempts=2))
     with pytest.raises(CannotFetch, match=r"it stalled: .* B/s for .*attempts; .* are kept"):
         cache.fetch(model(server.serve("/m", trickling(CONTENT)), CONTENT), near=None)
 
 
 def test_a_slow_but_steady_download_is_left_alone(server: BadServer, tmp_path: Path) -> None:
-    cache = ArtifactCache(tmp_path / "cache", limits=limits(stall_s=0.1))
-    wanted = model(server.serve("/m", honest(CONTENT, pause_s=0.08)), CONTENT)
+    cache = ArtifactCache(tmp_path / "cache", limits=limits(stall_s=2.0))
+    wanted = model(server.serve("/m", honest(CONTENT, pause_s=0.6)), CONTENT)
     assert cache.fetch(wanted, near=None).read_bytes() == CONTENT
     assert len(server.seen) == 1
 
