@@ -51,7 +51,7 @@ test: $(DEV)
 	$(PYTEST) -m "not long" --hypothesis-profile repeatable $(ARGS)
 
 test-long: $(DEV)
-	$(PYTEST) -m "long or hypothesis or measured" --hypothesis-profile many --cov --cov-report=term $(ARGS)
+	$(PYTEST) -m "long or for_coverage" --hypothesis-profile many --cov --cov-report=term $(ARGS)
 
 affected: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/affected.py --since $(SINCE) $(ARGS)

@@ -86,6 +86,8 @@ PROCESSES_MEASURED = tuple(
         *("unit/benchmodels/test_measure.py", "unit/benchmodels/test_running.py", "unit/benchmodels/training"),
     )
 )
+# `make test-long` measures coverage. It runs these quick tests again for it: most of the source, for a quarter of the time.
+FOR_COVERAGE = tuple(str(HERE / folder) for folder in ("unit", "contracts", "compat"))
 SHIPPED_BENCHMARKS = str(HERE / "benchmarks")  # programs that are no part of what is measured
 _COVERAGE = "COVERAGE_PROCESS_CONFIG"
 _coverage_of_processes: dict[str, str] = {}
@@ -166,6 +168,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     os.environ.pop(_COVERAGE, None)
     if str(item.path).startswith(PROCESSES_MEASURED):
         os.environ.update(_coverage_of_processes)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if str(item.path).startswith(FOR_COVERAGE):
+            item.add_marker("for_coverage")
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -11,13 +11,12 @@ bert = load("bert")
 from workload import training  # noqa: E402
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("bert", data=tmp_path) == tmp_path / "bert" / "tiny"
     assert len(assert_checked("bert", data=tmp_path)) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_with_scores_of_hidden_tokens_alone_it_computes_what_it_claims(capsys, tmp_path):
     argv = ["--check", "--device", "cpu", "--threads", "1", "--data", str(tmp_path), "--scores", "hidden"]
     assert training.run(bert.options_of(argv), bert.make) == 0, capsys.readouterr().out

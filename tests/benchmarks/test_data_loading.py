@@ -17,7 +17,6 @@ from workload.image_files import Endless, Files, ImageFiles, augmented, make, mi
 from workload.prepared import made_once  # noqa: E402
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     folder = prepare("data_loading", data=tmp_path)
     assert folder == tmp_path / "data_loading" / "tiny"
@@ -25,6 +24,11 @@ def test_it_computes_what_it_claims(tmp_path):
     prepare("data_loading", data=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert_checked("data_loading", data=tmp_path, is_process=True)
+
+
+@pytest.mark.long
+def test_what_evaluates_computes_what_it_claims(tmp_path):
+    prepare("data_loading", data=tmp_path)
     assert_checked("data_loading", "--transform", "evaluate", "--batch-size", "10", data=tmp_path, is_process=True)
 
 

@@ -9,12 +9,11 @@ pytest.importorskip("torch")
 diffusion = load("diffusion")
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert len(assert_checked("diffusion", data=tmp_path)) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_model_for_large_images_computes_what_it_claims(capsys):
     options = diffusion.arguments(["--check", "--device", "cpu", "--threads", "1", "--model", "ddpm_256"])
     assert diffusion.run(options, diffusion.build) == 0, capsys.readouterr().out

@@ -9,7 +9,6 @@ torch = pytest.importorskip("torch")
 embedding = load("embedding")
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("embedding", data=tmp_path) == tmp_path / "embedding" / "tiny"
     assert len(assert_checked("embedding", data=tmp_path)) == 4

@@ -12,13 +12,11 @@ molecules = load("graph", "molecules")
 from workload.claims import parameter_count  # noqa: E402
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert len(assert_checked("graph", data=tmp_path)) == 3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["gcn", "pna"])
+@pytest.mark.parametrize("model", ["gcn", pytest.param("pna", marks=pytest.mark.long)])
 def test_the_other_networks_compute_what_they_claim(capsys, model):
     options = graph.options(["--check", "--device", "cpu", "--threads", "1", "--model", model])
     assert graph.run(options, graph.build) == 0, capsys.readouterr().out

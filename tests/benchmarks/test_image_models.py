@@ -18,8 +18,14 @@ PUBLIC_GMACS = {"resnet50": 4.09, "convnext_tiny": 4.46, "convnext_large": 34.36
 PUBLIC_UNETS = {unet.Shape(): 35_746_307, unet.AT_256: 113_673_219}
 
 
-@pytest.mark.parametrize("size", ["tiny", "small", "full"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        *((name, "tiny") for name in NAMES),
+        *(pytest.param(name, "small", marks=pytest.mark.long) for name in NAMES),
+        *(pytest.param(name, "full", marks=[pytest.mark.long] * name.startswith("convnext")) for name in NAMES),
+    ],
+)
 def test_image_models_have_the_parameters_and_arithmetic_of_the_formulas(name, size):
     chosen = image_model(name, size)
     with torch.device("meta"):
@@ -33,7 +39,7 @@ def test_image_models_have_the_parameters_and_arithmetic_of_the_formulas(name, s
         assert chosen.cost.flops / 2e9 == pytest.approx(PUBLIC_GMACS[name], abs=0.01)
 
 
-@pytest.mark.parametrize("shape", PUBLIC_UNETS)
+@pytest.mark.parametrize("shape", [unet.Shape(), pytest.param(unet.AT_256, marks=pytest.mark.long)])
 def test_the_unet_is_that_of_ddpm(shape):
     claimed = unet.cost(shape)
     with torch.device("meta"):

@@ -49,7 +49,9 @@ def test_the_best_known_counts():
     assert known.items() <= shapes.PARAMETERS.items()
 
 
-@pytest.mark.parametrize("model", ["gpt2", "llama-1b", "llama-8b"])
+@pytest.mark.parametrize(
+    "model", ["gpt2", *(pytest.param(name, marks=pytest.mark.long) for name in ("llama-1b", "llama-8b"))]
+)
 def test_the_arithmetic_of_training_a_public_decoder_is_as_claimed(model):
     shape, length = shapes.PUBLIC[model], 1024
     made = build(lambda: Decoder(shape), META)
@@ -59,7 +61,7 @@ def test_the_arithmetic_of_training_a_public_decoder_is_as_claimed(model):
     assert counted == length * arithmetic.decoder_training(shape, length)
 
 
-@pytest.mark.parametrize("predictions", [512, 77])
+@pytest.mark.parametrize("predictions", [pytest.param(512, marks=pytest.mark.long), 77])
 def test_the_arithmetic_of_training_bert_is_as_claimed(predictions):
     shape, length = shapes.PUBLIC["bert-base"], 512
     made = build(lambda: MaskedLanguageModel(shape), META)

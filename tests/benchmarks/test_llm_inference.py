@@ -20,14 +20,16 @@ from workload.models.language.shapes import shape_of  # noqa: E402
 CPU = torch.device("cpu")
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("llm_inference", data=tmp_path) == tmp_path / "llm_inference" / "tiny"
     assert len(assert_checked("llm_inference", data=tmp_path)) == 7
+
+
+@pytest.mark.long
+def test_another_model_computes_what_it_claims(tmp_path):
     assert len(assert_checked("llm_inference", "--model", "gpt2", "--concurrency", "7", data=tmp_path)) == 7
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["prefill", "decode", "serve"])
 def test_it_runs(tmp_path, mode):
     done = run_here("llm_inference", "--mode", mode, "--steps", "3", data=tmp_path)
@@ -91,7 +93,7 @@ def without_a_mask(self, last, places, seen):
         (claims.Engine, "decode", without_a_mask, ["serving"]),
     ],
 )
-@pytest.mark.parametrize("name", ["gpt2", "llama-1b"])
+@pytest.mark.parametrize("name", ["gpt2", pytest.param("llama-1b", marks=pytest.mark.long)])
 def test_faults_of_the_cache_are_found(monkeypatch, text, name, part, method, fault, which):
     options, made = llm.options_of(["--model", name]), model_of(name)
     found = {"cache": claims.cache_claim, "serving": claims.serving_claim}

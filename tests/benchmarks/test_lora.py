@@ -18,14 +18,13 @@ from workload.models.language.shapes import PUBLIC, shape_of  # noqa: E402
 META = torch.device("meta")
 
 
-@pytest.mark.slow
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("lora", data=tmp_path) == tmp_path / "lora" / "tiny"
     lines = assert_checked("lora", data=tmp_path)
     assert sum("trainable parameters" in line for line in lines) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_frozen_weights_of_half_the_size_compute_what_they_claim(capsys, monkeypatch, tmp_path):
     argv = ["--check", "--device", "cpu", "--threads", "1", "--data", str(tmp_path), "--checkpointing"]
     # Few tokens and steps, since a processor without bf16 multiplies very slowly in it; of one batch, so that the loss
@@ -58,7 +57,11 @@ SOME_TARGETS = [("query", "value"), ("value",), ("key",), ("output",), ("gate",)
 
 @pytest.mark.parametrize(
     ("targets", "size"),
-    [(adapters.TARGETS, "tiny"), *((some, "tiny") for some in SOME_TARGETS), (("query", "down"), "full")],
+    [
+        (adapters.TARGETS, "tiny"),
+        *((some, "tiny") for some in SOME_TARGETS),
+        pytest.param(("query", "down"), "full", marks=pytest.mark.long),
+    ],
 )
 def test_arithmetic_of_frozen_weights_is_what_is_counted(targets, size):
     shape, length = shape_of("llama-1b", size), 128

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import importlib
+from typing import Any
 
 import pytest
-from shipped_benchmarks import BENCHMARKS, load
+from shipped_benchmarks import load
+
+from benchmodels.runtimes.parts.torch_modules import NO_COMPILER, allow_compiling
 
 torch = pytest.importorskip("torch")
 load("vision_inference")  # puts what benchmarks share on the path
@@ -93,29 +94,34 @@ def test_counting_leaves_random_numbers_and_gradients_alone() -> None:
     assert all(p.grad is None for p in model.parameters())
 
 
-COMPILED_LATER = """
-import torch
-from workload.moved import inference_bytes
-compiled = []
-def backend(graph, inputs):
-    compiled.append(graph)
-    return graph.forward
-class Own(torch.nn.Linear):  # torch's layers are not compiled alone
-    def forward(self, x):
+class Own(nn.Linear):
+    """torch's layers are not compiled alone."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return super().forward(x)
-model, x = Own(64, 32), torch.randn(10, 64)
-model.compile(backend=backend)
-inference_bytes(model, lambda: model(x), x)
-print("watched:", len(compiled))
-with torch.inference_mode():
-    model(x)
-print("later:", len(compiled))
-"""
 
 
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests switch it off."""
+    monkeypatch.delenv(NO_COMPILER, raising=False)
+    importlib.import_module("torch._dynamo")
+    allow_compiling()
+    torch.compiler.reset()
+
+
+@pytest.mark.usefixtures("compiler")
 def test_what_is_compiled_later_is_compiled_although_it_was_watched() -> None:
-    """In a process of its own: other tests switch the compiler off."""
-    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS / "_shared")}
-    command = [sys.executable, "-c", COMPILED_LATER]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["watched: 0", "later: 1"]
+    compiled = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compiled.append(graph)
+        return graph.forward
+
+    model, x = Own(INSIDE, OUTSIDE), batch()
+    model.compile(backend=backend)
+    inference_bytes(model, lambda: model(x), x)
+    assert compiled == []
+    with torch.inference_mode():
+        model(x)
+    assert len(compiled) == 1

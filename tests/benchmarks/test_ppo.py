@@ -15,7 +15,12 @@ proximal = load("ppo", "proximal")
 CPU = torch.device("cpu")
 
 
-@pytest.mark.slow
+def test_it_computes_what_it_claims_in_few_steps(capsys, monkeypatch):
+    monkeypatch.setattr(ppo, "CHECKED", 10)
+    assert ppo.main(ppo.options(["--check", "--device", "cpu", "--threads", "1"])) == 0, capsys.readouterr().out
+
+
+@pytest.mark.long
 def test_it_computes_what_it_claims(tmp_path):
     assert len(assert_checked("ppo", data=tmp_path)) == 4
 

@@ -18,13 +18,11 @@ from workload.claims import counted_flops, parameter_count  # noqa: E402
 from workload.repeating import MOST, times_a_step  # noqa: E402
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.long)])
 def test_a_product_is_computed_in_the_precision_it_claims(tmp_path, precision):
     assert_checked("matmul", "--precision", precision, "--m", "256", "--n", "192", "--k", "512", data=tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
 @pytest.mark.parametrize(
     ("precision", "why"),
@@ -51,7 +49,6 @@ def test_arithmetic_of_a_product_is_what_is_counted():
     assert counted_flops(lambda: a @ b) == matmul.flops(24, 56, 40)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["copy", "scale", "add", "triad"])
 def test_memory_is_gone_through_as_stream_does(tmp_path, operation):
     lines = assert_checked("memory_bandwidth", "--operation", operation, "--mib", "1", data=tmp_path)
@@ -66,20 +63,17 @@ def test_an_operation_needs_no_memory_of_its_own():
     assert memory_bandwidth.bytes_moved("triad", 4000) == 12_000
 
 
-@pytest.mark.slow
 def test_every_byte_is_copied(tmp_path):
     assert_checked("copies", "--memory", "pageable", "--mib", "1", data=tmp_path)
     assert_checked("copies", "--direction", "device_to_host", "--mib", "1", data=tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
 def test_copies_without_a_device_are_called_what_they_are(tmp_path):
-    done = run("copies", "--steps", "2", "--mib", "1", data=tmp_path)
+    done = run_here("copies", "--steps", "2", "--mib", "1", data=tmp_path)
     assert (done.returncode, done.stdout) == (0, "there is no device: main memory is copied to main memory\n")
 
 
-@pytest.mark.slow
 def test_every_operation_is_done(tmp_path):
     assert_checked("launch_latency", data=tmp_path)
     assert_checked("launch_latency", "--wait", "--batch-size", "7", data=tmp_path)
@@ -94,12 +88,10 @@ def test_short_work_is_done_several_times_in_a_step():
     assert times_a_step(lambda: torch.rand(1000), cpu, at_least_s=0.0) == 1
 
 
-@pytest.mark.slow
 def test_two_processes_get_the_same_sum(tmp_path):
     assert_checked("all_reduce", "--mib", "1", data=tmp_path, is_process=True)
 
 
-@pytest.mark.slow
 def test_alone_there_is_nothing_to_reduce(tmp_path):
     done = run_here("all_reduce", data=tmp_path)
     assert done.returncode == 1
@@ -114,7 +106,7 @@ def test_bandwidths_are_those_of_nccl_tests():
     assert [all_reduce.name_of(n) for n in (512, 4096, 1 << 20, 3 << 30)] == ["512B", "4KiB", "1MiB", "3GiB"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_train_one_model(tmp_path):
     lines = assert_checked("ddp_scaling", "--width", "64", "--blocks", "1", data=tmp_path, is_process=True)
     assert any("two processes stay one model" in line for line in lines)
@@ -149,7 +141,7 @@ def test_one_process_stays_one(monkeypatch):
     assert "--nproc-per-node=4" in started[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_scaling_is_told_by_the_first_rank_and_all_are_measured(tmp_path):
     stream = tmp_path / "stream"
     config = {"stream": str(stream), "stop": {"steps": 5}, "warmup": {"steps": 2}}

@@ -10,24 +10,25 @@ vision = load("vision")
 inference = load("vision_inference")
 
 
-@pytest.mark.slow
 def test_training_computes_what_it_claims(tmp_path):
     assert len(assert_checked("vision", data=tmp_path)) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_training_with_files_computes_what_it_claims(tmp_path):
     argv = ("--loader", "pipeline")
     assert prepare("vision", *argv, data=tmp_path) == tmp_path / "vision" / "tiny"
     assert_checked("vision", *argv, data=tmp_path, is_process=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "layout"),
     [
-        *((name, "--no-channels-last") for name in vision.NAMES if name != "resnet50"),
-        ("convnext_tiny", "--channels-last"),  # what the layout changes is the same in the larger ones
+        ("vit_b_16", "--no-channels-last"),
+        pytest.param("convnext_large", "--no-channels-last", marks=pytest.mark.long),
+        pytest.param("convnext_tiny", "--no-channels-last", marks=pytest.mark.long),
+        # what the layout changes is the same in the larger ones
+        pytest.param("convnext_tiny", "--channels-last", marks=pytest.mark.long),
     ],
 )
 def test_other_models_compute_what_they_claim(capsys, model, layout):
@@ -35,7 +36,6 @@ def test_other_models_compute_what_they_claim(capsys, model, layout):
     assert vision.run(options, vision.build) == 0, capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_inference_computes_what_it_claims(tmp_path):
     assert len(assert_checked("vision_inference", data=tmp_path)) == 4
 
@@ -58,7 +58,6 @@ def test_full_size_is_in_bf16_with_channels_last_unless_told():
     assert (told.precision, told.channels_last) == ("fp32", False)
 
 
-@pytest.mark.slow
 def test_without_its_files_the_pipeline_says_what_to_do(tmp_path):
     done = run_here("vision", "--loader", "pipeline", data=tmp_path)
     assert done.returncode != 0

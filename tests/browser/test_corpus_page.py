@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,34 +16,27 @@ from benchwright.kinds.models.corpus.entries import corpus_of_reports
 from benchwright.kinds.models.corpus.page import corpus_html
 from benchwright.report.base import Report
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.xdist_group("browser")
 MODELS = 120
 SIZE_LIMIT_BYTES = 200_000
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The page, opened, with what its console said in `troubles`."""
     run = corpus_run(MODELS, samples=5)
     report = Report(run=run, summaries=summaries_of(run), aggregate=aggregate)
     path: Path = tmp_path_factory.mktemp("corpus") / "corpus.html"
     path.write_text(corpus_html(CorpusReport(corpus=corpus_of_reports([report]), caches=("A",), results=())))
     assert path.stat().st_size < SIZE_LIMIT_BYTES
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        opened.troubles = []
-        opened.on("console", lambda message: opened.troubles.append(message.text))
-        opened.on("pageerror", lambda error: opened.troubles.append(str(error)))
-        opened.goto(path.as_uri())
-        opened.wait_for_function("document.documentElement.dataset.ready")
-        yield opened
-        browser.close()
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.troubles = []
+    opened.on("console", lambda message: opened.troubles.append(message.text))
+    opened.on("pageerror", lambda error: opened.troubles.append(str(error)))
+    opened.goto(path.as_uri())
+    opened.wait_for_function("document.documentElement.dataset.ready")
+    yield opened
+    opened.close()
 
 
 def column(page: Any, number: int) -> list[str]:

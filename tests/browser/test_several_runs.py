@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,7 @@ from benchwright.report.base import Report
 from benchwright.report.html import HtmlReporter
 from benchwright.report.multi_run import render_several
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.xdist_group("browser")
 
 
 def named(report: Report, run_id: str) -> Report:
@@ -32,20 +26,16 @@ REPORTS = [named(ordinary_report(), "first.1"), named(ordinary_report(), "second
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Any]:
+def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
     path = tmp_path / "report.html"
     path.write_text(render_several(HtmlReporter(), REPORTS), encoding="utf-8")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"]
-        )
-        opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        opened.troubles = []
-        opened.on("console", lambda message: opened.troubles.append(message.text))
-        opened.on("pageerror", lambda error: opened.troubles.append(str(error)))
-        opened.goto(path.as_uri())
-        yield opened
-        browser.close()
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.troubles = []
+    opened.on("console", lambda message: opened.troubles.append(message.text))
+    opened.on("pageerror", lambda error: opened.troubles.append(str(error)))
+    opened.goto(path.as_uri())
+    yield opened
+    opened.close()
 
 
 def test_every_place_is_there_once_and_every_link_leads_to_one() -> None:
@@ -67,6 +57,6 @@ def test_each_run_is_in_the_contents_and_works_by_itself(page: Any) -> None:
     assert page.locator("#benchmarks-run-2 details.benchmark[open]").count() == 0
     assert page.locator("#benchmarks-run-1 details.benchmark[open]").count() > 0
     page.click("#results-run-2 a[href='#b1-run-2']")
-    page.wait_for_selector("#b1-run-2[open] .charts[data-samples] canvas[data-samples]", timeout=15_000)
+    page.wait_for_selector("#b1-run-2[open] .charts[data-samples] canvas[data-samples]", timeout=150_000)
     assert page.troubles == []
     assert page.evaluate("window.harmed") is None

@@ -48,26 +48,39 @@ def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
         yield device
 
 
-@pytest.fixture(params=["local", "fake", "cluster", "ssh", "board", "adb", "nice", "warm"])
+VARIANTS = ("local", "fake", "cluster", "ssh", "board", "adb", "nice", "warm")
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"executor {name}")) for name in VARIANTS]
+)
 def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def executor(variant: str, request: pytest.FixtureRequest, plugins: None, tmp_path: Path) -> Iterator[Executor]:
-    if variant in ("cluster", "ssh"):
-        server = request.getfixturevalue("ssh_server")
-        made: Executor = ClusterExecutor(server.system(), ssh=server.client)
-    elif variant == "adb":
-        made = open_executor(f"adb:{request.getfixturevalue('phone').serial}", Site())
-    elif variant == "board":
-        made = BoardExecutor(ShellBoard(LocalShell(), str(tmp_path / "board")))
-    elif variant == "warm":
-        made = open_executor("local", Site())
-    else:
-        made = fake() if variant == "fake" else open_executor("nice:3" if variant == "nice" else "local", Site())
+@pytest.fixture(scope="module")
+def executor(
+    variant: str, request: pytest.FixtureRequest, plugin_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Executor]:
+    """One for all tests, as it is for all jobs of a run; the last of them stops it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(plugin_folder))
+        made = make(variant, request, tmp_path_factory)
     with made as opened:
         yield opened
+
+
+def make(variant: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executor:
+    if variant in ("cluster", "ssh"):
+        server = request.getfixturevalue("ssh_server")
+        return ClusterExecutor(server.system(), ssh=server.client)
+    if variant == "adb":
+        return open_executor(f"adb:{request.getfixturevalue('phone').serial}", Site())
+    if variant == "board":
+        return BoardExecutor(ShellBoard(LocalShell(), str(tmp_path_factory.mktemp("board"))))
+    if variant == "fake":
+        return fake()
+    return open_executor("nice:3" if variant == "nice" else "local", Site())
 
 
 @pytest.fixture
@@ -185,7 +198,8 @@ def test_a_log_to_discard_is_kept_only_after_a_failure(executor, make_job, name,
 
 
 def test_after_a_stop_nothing_runs_any_more(executor, make_job):
-    executor.run([make_job("fine")], Listener())
+    """The last test: nothing runs after it."""
+    assert executor.run([make_job("fine")], Listener())[0].exit_code == 0
     executor.stop()
     [outcome] = executor.run([make_job("fine", id="late")], Listener())
     assert outcome.stopped

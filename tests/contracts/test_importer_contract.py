@@ -44,7 +44,11 @@ any_file = pytest.mark.parametrize(("name", "path"), REAL)
 any_json_file = pytest.mark.parametrize(
     ("name", "path"), [p for p in REAL if p.id and p.id.endswith((".json", ".txt"))]
 )
-fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fast = settings(
+    max_examples=min(60, settings().max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 # Words of the formats, so that what is made up often looks nearly right.
 WORDS = sorted({word for files in FILES.values() for file in files for word in (SAMPLES / file).read_text().split('"')})

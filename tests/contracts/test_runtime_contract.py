@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -47,7 +48,7 @@ STEPS = {
     "executorch": {"export", "convert"},
     "tvm": {"export", "optimise", "convert", "compile"},
 }
-SLOW = ("torch-compile", "aot-inductor", "executorch", "tvm")
+QUICK = ("torch-eager", "torch-compile", "onnxruntime", "openvino", "mnn", ADDED[GROUP])
 # What the tiny model does and a runtime cannot; its own tests hold it to the same with another model.
 CANNOT = {"ncnn": "unsupported operator torch.argmax", "litert": "litert runs .tflite files"}
 
@@ -95,16 +96,16 @@ def installed(plugin_folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick_wrappers() -> Iterator[None]:
-    """AOTInductor's C++ around the kernels, which takes longest, without optimisation."""
+def quick_compiler() -> Iterator[None]:
+    """Kernels without vectors, and AOTInductor's C++ around them, which takes longest, without optimisation."""
     config: Any = import_module("torch._inductor.config")
-    with config.patch({"aot_inductor.compile_wrapper_opt_level": "O0"}):
+    with config.patch({"cpp.simdlen": 1, "aot_inductor.compile_wrapper_opt_level": "O0"}):
         yield
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
     """Tests of one runtime share its build, so they stay in one process."""
-    return [pytest.mark.xdist_group(f"runtime {name}"), *([pytest.mark.slow] if name in SLOW else [])]
+    return [pytest.mark.xdist_group(f"runtime {name}"), *([] if name in QUICK else [pytest.mark.long])]
 
 
 @pytest.fixture(
@@ -214,7 +215,7 @@ def test_its_profile_names_operators_with_their_times(loaded):
     found = loaded.session.profile(loaded.session.prepare(loaded.inputs), CALLS)
     assert len(found) >= 3
     assert all(row.op and row.seconds_per_call >= 0 and row.calls > 0 for row in found)
-    assert 0 < sum(row.seconds_per_call for row in found) < 0.1
+    assert 0 < sum(row.seconds_per_call for row in found) < 1
     assert [row.seconds_per_call for row in found] == sorted((row.seconds_per_call for row in found), reverse=True)
     # AOTInductor's packages call products without a mark: they are in the rest of a call. MNN makes convolutions of them.
     products = ("mm", "matmul", "gemm", "fullyconnected", "linear", "convolution", "fused kernels and the runtime")
@@ -230,8 +231,6 @@ def test_a_device_that_is_not_there_is_told_before_anything_is_tried(name):
 
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_what_only_runs_an_artifact_needs_no_torch(name):
-    import subprocess
-
     code = (
         "import sys; from benchmodels.runtimes.base import ArtifactFolder, Options, Unsupported\n"
         "from benchmodels.runtimes.registry import runtime_named\n"

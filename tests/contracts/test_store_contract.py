@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,20 +29,60 @@ from benchwright.store.sql_store import SqlStore
 ALL = RunFilter()
 
 
-@pytest.fixture(params=["sqlite", "shelf", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "shelf":
-        request.getfixturevalue("plugins")
-        return f"shelf://{tmp_path / 'shelf'}"
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.db'}"
-    server: Server = request.getfixturevalue("postgresql_server")
-    return server.database()
+class Places:
+    """Where stores of one kind are kept."""
+
+    def __init__(self, kind: str, folder: Path, server: Server | None) -> None:
+        self.kind = kind
+        self._folder = folder
+        self._server = server
+        self._numbers = itertools.count()
+        self._paths: dict[str, Path] = {}
+        self._empty: str | None = None
+
+    def new(self) -> str:
+        """The URL of a store that is not made yet."""
+        if self._server is not None:
+            return self._server.database()
+        path = self._folder / f"{next(self._numbers)}.db"
+        url = f"shelf://{path}" if self.kind == "shelf" else f"sqlite:///{path}"
+        self._paths[url] = path
+        return url
+
+    def empty(self) -> str:
+        """One that is made, and empty: copied, since making one takes as long as most tests."""
+        if self._empty is None:
+            self._empty = self.new()
+            base.open_store(self._empty, aggregate=aggregate).close()
+        if self._server is not None:
+            name = f"empty_{next(self._numbers)}"
+            self._server.execute(f"CREATE DATABASE {name} TEMPLATE {self._name(self._empty)}")
+            return self._empty.replace(f"/{self._name(self._empty)}?", f"/{name}?")
+        made = self.new()
+        before, after = self._paths[self._empty], self._paths[made]
+        shutil.copytree(before, after) if before.is_dir() else shutil.copy(before, after)
+        return made
+
+    def _name(self, url: str) -> str:
+        return url.partition("?")[0].rpartition("/")[2]
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite", "shelf", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))]
+)
+def places(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, plugin_folder: Path
+) -> Iterator[Places]:
+    server = request.getfixturevalue("postgresql_server") if request.param == "postgresql" else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(plugin_folder))
+        yield Places(request.param, tmp_path_factory.mktemp("stores"), server)
 
 
 @pytest.fixture
-def opened(url: str) -> Iterator[Callable[..., RunStore]]:
+def opened(places: Places) -> Iterator[Callable[..., RunStore]]:
     stores: list[RunStore] = []
+    url = places.empty()
 
     def open_again(**options: Any) -> RunStore:
         stores.append(base.open_store(url, aggregate=aggregate, **options))
@@ -49,6 +91,23 @@ def opened(url: str) -> Iterator[Callable[..., RunStore]]:
     yield open_again
     for store in stores:
         store.close()
+
+
+@pytest.fixture(scope="module")
+def filled(places: Places) -> Iterator[RunStore]:
+    """Three runs to look for, which no test changes."""
+    machine = rich_run().machine
+    labels = {"branch": "main", "who": "zoë"}
+    odd = "x[y.(z)\\d%_1"
+    with base.open_store(places.empty(), aggregate=aggregate) as store:
+        for each in (
+            run("train.1", result(labels={"suite": "nightly"}), labels=labels, started="2026-11-14T12:00:00"),
+            run("trial.1", result(name="bert"), status=Status.FAILED, started="2026-11-14T11:59:59"),
+            run(odd, name=odd, machine=replace(machine, hostname="lab-2", cores=64), started="2026-11-15T12:00:00"),
+        ):
+            store.ingest(each, digest="1")
+        store.annotate("trial.1", "Before the Fix")
+        yield store
 
 
 @pytest.fixture
@@ -219,20 +278,8 @@ def test_more_than_fifty_runs_come_only_when_asked_for(store: RunStore) -> None:
         (RunFilter(since="2026-11-15"), ["x[y.(z)\\d%_1"]),
     ],
 )
-def test_a_filter_finds_what_is_meant(store: RunStore, where: RunFilter, found: list[str]) -> None:
-    machine = rich_run().machine
-    labels = {"branch": "main", "who": "zoë"}
-    store.ingest(
-        run("train.1", result(labels={"suite": "nightly"}), labels=labels, started="2026-11-14T12:00:00"), digest="1"
-    )
-    store.ingest(run("trial.1", result(name="bert"), status=Status.FAILED, started="2026-11-14T11:59:59"), digest="1")
-    odd = "x[y.(z)\\d%_1"
-    store.ingest(
-        run(odd, name=odd, machine=replace(machine, hostname="lab-2", cores=64), started="2026-11-15T12:00:00"),
-        digest="1",
-    )
-    store.annotate("trial.1", "Before the Fix")
-    assert ids(store, where) == found
+def test_a_filter_finds_what_is_meant(filled: RunStore, where: RunFilter, found: list[str]) -> None:
+    assert ids(filled, where) == found
 
 
 def test_a_machine_is_found_by_the_beginning_of_its_fingerprint(store: RunStore) -> None:
@@ -423,14 +470,16 @@ def test_a_store_of_an_older_version_says_how_to_migrate(store: RunStore, opened
         old.ingest(run("a.1"), digest="1")
 
 
-def test_opening_without_create_makes_nothing(url: str) -> None:
+def test_opening_without_create_makes_nothing(places: Places) -> None:
+    url = places.new()
     with pytest.raises(StoreTrouble, match="no store yet"):
         base.open_store(url, create=False)
     with pytest.raises(StoreTrouble, match="no store yet"):
         base.open_store(url, create=False)
 
 
-def test_it_closes_with_its_block(url: str) -> None:
+def test_it_is_made_where_there_is_none_and_closes_with_its_block(places: Places) -> None:
+    url = places.new()
     with base.open_store(url) as store:
         store.ingest(run("a.1"), digest="1")
     with base.open_store(url, create=False) as store:

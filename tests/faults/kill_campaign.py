@@ -26,8 +26,8 @@ from pathlib import Path
 
 LAUNCHES = 3
 MOST_KILLS_OF_ONE = 3
-_PATIENCE_S = 60.0
-_GONE_S = 30.0
+_PATIENCE_S = 300.0
+_GONE_S = 120.0
 # Says in `done` which launch ended: one whose stream was complete must never be there once more.
 PROGRAM = """
 import os, subprocess, sys, time

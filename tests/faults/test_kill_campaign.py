@@ -22,8 +22,7 @@ def kill_campaign() -> ModuleType:
     return module
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.long
 def test_random_kills_lose_nothing_repeat_nothing_and_leave_nobody(kill_campaign: ModuleType) -> None:
     kills, problems = kill_campaign.campaign(kills=6, seed=20)
     assert problems == []

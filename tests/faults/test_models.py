@@ -55,6 +55,7 @@ def left_of(builds: Path) -> list[str]:
     return [path.name for path in builds.iterdir() if path.suffix != ".lock"]
 
 
+@pytest.mark.long
 def test_an_exporter_that_crashes_ends_alone(models: Models, net: tuple[Path, str]) -> None:
     path, identity = net
     told = models.run(path, identity=identity, runtime="onnxruntime", env={"WAY": "segfault"})
@@ -80,7 +81,7 @@ def test_a_build_whose_parent_is_killed_ends_too(models: Models, net: tuple[Path
     path, identity = net
     mark = f"{models.folder}-killed"
     process, _ = models.start(path, identity=identity, runtime="onnxruntime", env={"WAY": "endless", "MARK": mark})
-    assert wait_for(lambda: len(carrying(mark)) >= 2, 60)
+    assert wait_for(lambda: len(carrying(mark)) >= 2)
     process.kill()
     process.communicate()
     # What the export itself had started by then is the agent's to end.
@@ -96,7 +97,7 @@ def command_line(process: int) -> bytes:
         return b""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_endless_compilation_is_ended_with_all_it_has_started(models: Models, net: tuple[Path, str]) -> None:
     path, identity = net
     mark = f"{models.folder}-compiled"

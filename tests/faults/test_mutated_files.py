@@ -22,10 +22,14 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Trials:
     return Trials(tmp_path_factory.mktemp("mutants"))
 
 
-@pytest.mark.slow
+FIRSTS = range(FIRST, FIRST + MUTANTS, TOGETHER)
+
+
 @pytest.mark.unmeasured
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("first", range(FIRST, FIRST + MUTANTS, TOGETHER))
+@pytest.mark.parametrize(
+    "first", [pytest.param(first, marks=() if first == FIRST else pytest.mark.long) for first in FIRSTS]
+)
 def test_no_damage_ends_in_a_traceback_or_hides_a_neighbour(trials: Trials, first: int) -> None:
     seeds = range(first, min(first + TOGETHER, FIRST + MUTANTS))
     wrong = [said for seed in seeds for said in trials(seed)]

@@ -45,7 +45,7 @@ def kill_all_at_once(main: subprocess.Popen[str]) -> None:
         process.send_signal(signal.SIGSTOP)
     for process in chain:
         process.kill()
-    main.communicate(timeout=60)
+    main.communicate()
 
 
 def begun_and_killed(bw: CommandLine, marker: str) -> list[int]:

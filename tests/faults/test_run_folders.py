@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from made_once import MadeOnce
 
 PY = sys.executable
 
 
 @pytest.fixture
-def folder(bw: CommandLine) -> Path:
-    bw("run", "--repeat", "2", "--metric", "speed", "--tag", "mine", "--", PY, "-c", "print('speed=5')")
+def folder(bw: CommandLine, made_once: MadeOnce) -> Path:
+    """Of a run that was made once, copied with its store."""
+
+    def make(place: Path) -> None:
+        made = CommandLine(place / "base", place)
+        made("run", "--repeat", "2", "--metric", "speed", "--tag", "mine", "--", PY, "-c", "print('speed=5')")
+        made.base.rename(place / "moved")  # else what is copied would be taken for a copy of it
+
+    shutil.copytree(made_once("run-to-damage", make) / "moved", bw.base)
     return bw.last_run()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,15 @@ from benchwright.executors.local import LocalExecutor
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs waitid and /proc")
 # A shell that stops itself; its helper continues it.
-STOPPED = "(sleep 0.7; kill -CONT $$) & kill -STOP $$; wait"
-CHILD_STOPPED = "sleep 1 & kill -STOP $!; sleep 1.3; kill -CONT $!; wait"
+STOPPED = (
+    "(until grep -q '^State:.T' /proc/$$/status; do sleep 0.02; done; sleep 0.7; kill -CONT $$) & kill -STOP $$; wait"
+)
+# Its child is continued once it was seen stopped in a sample.
+CHILD_STOPPED = """
+sleep 0.1 & kill -STOP $!
+until grep -qs '"stopped"' {base}/runs/*/*.data; do sleep 0.05; done
+kill -CONT $!; wait
+"""
 
 
 def notes(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -33,14 +40,14 @@ def test_a_program_that_was_stopped_says_so_in_every_report(bw: CommandLine) -> 
     assert body["status"] == "ok"
     [note] = [n for n in notes(body) if n["kind"] == "suspended"]
     assert "stopped by a signal" in note["text"]
-    # By the helper's own sleep, which began a moment before the stop.
+    # By the helper's own sleep.
     assert 0.5 < float(note["figure"].removesuffix(" s")) <= body["results"][0]["launches"][0]["duration_s"] + 0.01
     for how in ([], ["--format", "markdown"], ["--format", "html"]):
         assert "stopped by a signal" in " ".join(bw("report", "last", *how).stdout.split())
 
 
 def test_a_child_of_the_program_that_was_stopped_is_told(bw: CommandLine) -> None:
-    body = bw.json("run", "--sample-interval", "0.1s", "--", "sh", "-c", CHILD_STOPPED)
+    body = bw.json("run", "--sample-interval", "0.1s", "--", "sh", "-c", CHILD_STOPPED.format(base=bw.base))
     [note] = [n for n in notes(body) if n["kind"] == "suspended"]
     assert "processes of the program were stopped" in note["text"]
     assert " samples" in note["figure"]
@@ -50,38 +57,53 @@ def test_a_program_that_nobody_stopped_has_no_such_note(bw: CommandLine) -> None
     assert not [n for n in notes(bw.json("run", "--", "sleep", "0.2")) if n["kind"] == "suspended"]
 
 
-def pauses_of(folder: Path, listener: Listener) -> list[dict[str, Any]]:
-    """The pauses in the stream of a program that runs for three seconds."""
-    sleep = job("sleep", "3", folder=folder, sample_interval_s=0.1)
+# Continues a process a while after it was stopped.
+CONTINUE = """
+until grep -q '^State:.T' /proc/$1/status; do sleep 0.02; done
+sleep 1.6
+kill -CONT $1
+touch continued
+"""
+
+
+def assert_pause_is_told(folder: Path, listener: Listener) -> None:
+    """By the stream of a program that runs until its supervisor was stopped and continued."""
+    (folder / "continue.sh").write_text(CONTINUE)
+    line = "until test -e continued; do sleep 0.05; done; sleep 0.3"
+    waits = job(line, folder=folder, shell=True, sample_interval_s=0.1)
     with LocalExecutor() as executor:
-        executor.run([sleep], listener)
-    return events(sleep, "pause")
+        executor.run([waits], listener)
+    told = events(waits, "pause")
+    assert {pause["what"] for pause in told} == {"supervisor"}, events(waits)
+    assert max(pause["ns"] for pause in told) > 1.4e9, "all the time it was stopped"
 
 
 def test_a_supervisor_that_could_not_run_is_told(tmp_path: Path) -> None:
     """It may stamp the end of the program too late, and the duration is too long then."""
+    helpers = []
 
     class StopSupervisor(Listener):
         def on_started(self, job_id: str, pid: int) -> None:
             supervisor = psutil.Process(pid).ppid()
+            helpers.append(subprocess.Popen(["sh", "continue.sh", str(supervisor)], cwd=tmp_path))
             os.kill(supervisor, signal.SIGSTOP)
-            threading.Timer(1.6, os.kill, (supervisor, signal.SIGCONT)).start()
 
-    [pause] = pauses_of(tmp_path, StopSupervisor())
-    assert pause["what"] == "supervisor"
-    assert pause["ns"] > 1e9
+    assert_pause_is_told(tmp_path, StopSupervisor())
+    assert [helper.wait() for helper in helpers] == [0]
 
 
 # A sampler that is stopped while it samples, once.
 STOPPED_SAMPLER = """
-import os, signal
+import os, signal, subprocess
 
 class Stopped:
-    name, interval_s, budget = "stopped", 60.0, 1.0
+    name, interval_s, budget = "stopped", 0.1, 1.0
+    helper = None
 
     def sample(self, now_ns):
-        os.system(f"(sleep 1.6; kill -CONT {os.getpid()}) &")
-        os.kill(os.getpid(), signal.SIGSTOP)
+        if self.helper is None:
+            self.helper = subprocess.Popen(["sh", "continue.sh", str(os.getpid())], cwd={folder!r})
+            os.kill(os.getpid(), signal.SIGSTOP)
         return []
 
     def close(self):
@@ -100,11 +122,9 @@ def test_a_supervisor_that_was_stopped_while_it_sampled_is_told(
     (installed / "stopped-1.0.dist-info").mkdir(parents=True)
     entry = "[benchwright.samplers]\nstopped = stopped_sampler:open_sampler\n"
     (installed / "stopped-1.0.dist-info" / "entry_points.txt").write_text(entry)
-    (installed / "stopped_sampler.py").write_text(STOPPED_SAMPLER)
+    (installed / "stopped_sampler.py").write_text(STOPPED_SAMPLER.format(folder=str(tmp_path)))
     monkeypatch.setenv("PYTHONPATH", str(installed))
-    [pause] = pauses_of(tmp_path, Listener())
-    assert pause["what"] == "supervisor"
-    assert pause["ns"] > 1e9
+    assert_pause_is_told(tmp_path, Listener())
 
 
 def test_a_machine_that_was_suspended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

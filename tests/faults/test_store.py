@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
+from _pytest.mark import ParameterSet
 from first_store import make_first_store
 from postgresql import Server, running_server
+from sqlalchemy import event
 from stored_runs import big_run, rich_run, run, same
 
 from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
 from benchwright.store import schema
 from benchwright.store.base import RunFilter
-from benchwright.store.migrations import SCRIPTS
+from benchwright.store.base import open_store as open_any
+from benchwright.store.connecting import writing
+from benchwright.store.migrations import SCRIPTS, upgrade
 from benchwright.store.sql_store import SqlStore, open_store
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "use_store.py"
 ALL = RunFilter()
 KILLED = -signal.SIGKILL
+
+
+def long(statement: int) -> ParameterSet:
+    """A point of which a neighbour is tried on every change."""
+    return pytest.param(statement, marks=pytest.mark.long)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
@@ -38,41 +49,43 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.database()
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(PROGRAM), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+class Use:
+    """Runs the program to its end, as processes of their own that are forked off one with everything imported."""
 
+    def __init__(self, orders: IO[str], codes: IO[str], said: IO[str]) -> None:
+        self._orders, self._codes, self._said = orders, codes, said
 
-Use = Callable[..., None]
+    def __call__(self, *arguments: str, code: int = 0) -> None:
+        [(ended, said)] = self.together([arguments])
+        assert ended == code, f"exit {ended}\n{said}"
+
+    def together(self, several: Iterable[tuple[str, ...]]) -> list[tuple[int, str]]:
+        """All at once: their exit codes, each with what all of them said."""
+        before = os.fstat(self._said.fileno()).st_size
+        self._orders.write(json.dumps(list(several)) + "\n")
+        self._orders.flush()
+        ended = json.loads(self._codes.readline())
+        self._said.seek(before)
+        said = self._said.read()
+        return [(code, said) for code in ended]
 
 
 @pytest.fixture(scope="module")
 def use() -> Iterator[Use]:
-    """Runs the program to its end, as a process of its own that is forked off one with everything imported."""
     with tempfile.TemporaryFile("a+") as said, subprocess.Popen(
         [sys.executable, str(PROGRAM), "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
     ) as server:  # fmt: skip
         assert server.stdin is not None
         assert server.stdout is not None
-        orders, codes = server.stdin, server.stdout
-
-        def use_it(*arguments: str, code: int = 0) -> None:
-            before = os.fstat(said.fileno()).st_size
-            orders.write(json.dumps(arguments) + "\n")
-            orders.flush()
-            ended = int(codes.readline())
-            said.seek(before)
-            assert ended == code, f"exit {ended}\n{said.read()}"
-
-        yield use_it
-        orders.close()
+        yield Use(server.stdin, server.stdout, said)
+        server.stdin.close()
 
 
 def ids(store: SqlStore) -> list[str]:
     return sorted(row.id for row in store.runs(ALL, limit=None))
 
 
-@pytest.mark.parametrize("statement", [1, 3, 6, 9, 11])
+@pytest.mark.parametrize("statement", [long(1), 3, long(6), long(9), 11])
 def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested_again(
     url: str, statement: int, use: Use
 ) -> None:
@@ -89,7 +102,7 @@ def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested
         assert store.check() == []
 
 
-@pytest.mark.parametrize("statement", [1, 4, 10, 20, 28])
+@pytest.mark.parametrize("statement", [long(1), long(4), 10, long(20), 28])
 def test_kill_9_while_a_store_is_made_leaves_one_that_is_made_next_time(url: str, statement: int, use: Use) -> None:
     use(url, "ingest", "first", "1", "10", "--die-anywhere", str(statement), code=KILLED)
     with open_store(url) as store:
@@ -121,7 +134,7 @@ def next_scripts(tmp_path: Path) -> Path:
     return scripts
 
 
-@pytest.mark.parametrize("from_the_end", [0, 1, 2, 4])
+@pytest.mark.parametrize("from_the_end", [0, long(1), 2, long(4)])
 def test_kill_9_during_a_migration_leaves_the_old_version_whole(
     url: str, next_scripts: Path, tmp_path: Path, from_the_end: int, use: Use
 ) -> None:
@@ -162,7 +175,7 @@ def test_a_store_of_the_first_version_is_migrated_with_every_bit(url: str) -> No
         assert store.check() == []
 
 
-@pytest.mark.parametrize("statement", [3, 5, 8, 12, 15, 18, 26, 30, 34])
+@pytest.mark.parametrize("statement", [long(3), 5, long(8), long(12), long(15), 18, long(26), long(30), 34])
 def test_kill_9_during_the_migration_of_samples_leaves_the_first_version_whole(
     url: str, statement: int, use: Use
 ) -> None:
@@ -177,11 +190,6 @@ def test_kill_9_during_the_migration_of_samples_leaves_the_first_version_whole(
 
 def statements_of_migration(store: SqlStore, scripts: Path) -> int:
     """How many it takes, counted in a transaction that is taken back."""
-    from sqlalchemy import event
-
-    from benchwright.store.connecting import writing
-    from benchwright.store.migrations import upgrade
-
     seen: list[str] = []
     event.listen(store._engine, "before_cursor_execute", lambda *a: seen.append(a[2]))
     with suppress(ZeroDivisionError), writing(store._engine, store.where) as connection:
@@ -215,18 +223,16 @@ def test_a_power_cut_that_loses_the_end_of_the_journal_leaves_the_file_whole(tmp
     assert len(kept) > 2  # the cuts did cut
 
 
-def test_eight_writers_at_once_lose_nothing(url: str) -> None:
-    writers = [start(url, "ingest", f"w{n}", "6", "5000") for n in range(8)]  # the store is not made yet, either
-    for writer in writers:
-        out, err = writer.communicate(timeout=100)
-        assert writer.returncode == 0, err
+def test_eight_writers_at_once_lose_nothing(url: str, use: Use) -> None:
+    ended = use.together((url, "ingest", f"w{n}", "4", "2000") for n in range(8))  # the store is not made yet, either
+    assert [code for code, _ in ended] == [0] * 8, ended[0]
     with open_store(url, create=False) as store:
-        assert ids(store) == sorted(f"w{n}.{i}" for n in range(8) for i in range(6))
+        assert ids(store) == sorted(f"w{n}.{i}" for n in range(8) for i in range(4))
         assert store.check() == []
-        assert store.load("w7.5") == big_run("w7.5", samples=5000)
+        assert store.load("w7.3") == big_run("w7.3", samples=2000)
 
 
-@pytest.mark.parametrize("statement", [2, 4, 8, 12, 15])
+@pytest.mark.parametrize("statement", [long(2), 4, long(8), 12, long(15)])
 def test_kill_9_while_many_runs_are_ingested_at_once_leaves_all_or_none(url: str, statement: int, use: Use) -> None:
     with open_store(url) as store:
         store.ingest(rich_run(), digest="1")
@@ -240,48 +246,38 @@ def test_kill_9_while_many_runs_are_ingested_at_once_leaves_all_or_none(url: str
         assert len(ids(store)) == 21
 
 
-def test_several_who_ingest_the_same_runs_at_once_some_of_them_killed_leave_each_once(url: str) -> None:
+def test_several_who_ingest_the_same_runs_at_once_some_of_them_killed_leave_each_once(url: str, use: Use) -> None:
     open_store(url).close()
-    first = start(url, "ingest_all", "same", "30", "500", "--die-at", "3")
-    _, err = first.communicate(timeout=100)
-    assert first.returncode == KILLED, err
+    same_runs = (url, "ingest_all", "same", "30", "200")
+    use(*same_runs, "--die-at", "3", code=KILLED)
     # Those that come late find nothing left to do, and do not get to where they would die.
-    killed = [start(url, "ingest_all", "same", "30", "500", "--die-at", str(n)) for n in (9, 14)]
-    whole = [start(url, "ingest_all", "same", "30", "500") for _ in range(3)]
-    ended = [(writer, writer.communicate(timeout=100)[1]) for writer in (*killed, *whole)]
-    for writer, err in ended:
-        assert writer.returncode == 0 or (writer in killed and writer.returncode == KILLED), err
+    killed = use.together([*((*same_runs, "--die-at", str(n)) for n in (9, 14)), *[same_runs] * 3])
+    for number, (code, said) in enumerate(killed):
+        assert code == 0 or (number < 2 and code == KILLED), said
     with open_store(url, create=False) as store:
         assert ids(store) == sorted(f"same.{n}" for n in range(30))
-        assert store.load("same.7") == big_run("same.7", samples=500)
+        assert store.load("same.7") == big_run("same.7", samples=200)
         assert store.check() == []
 
 
-def test_four_writers_of_the_same_run_leave_it_once(url: str) -> None:
-    writers = [start(url, "ingest", "same", "5", "3000") for _ in range(4)]
-    for writer in writers:
-        out, err = writer.communicate(timeout=100)
-        assert writer.returncode == 0, err
+def test_four_writers_of_the_same_run_leave_it_once(url: str, use: Use) -> None:
+    ended = use.together([(url, "ingest", "same", "5", "1000")] * 4)
+    assert [code for code, _ in ended] == [0] * 4, ended[0]
     with open_store(url, create=False) as store:
         assert ids(store) == [f"same.{i}" for i in range(5)]
         assert store.check() == []
 
 
 def test_a_store_that_stays_locked_is_said_and_can_still_be_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchwright.store.connecting.BUSY_TIMEOUT_S", 1)
     with open_store(url) as store:
         store.ingest(run("a.1"), digest="1")
-        holder = start(url, "hold", "60")
-        try:
-            assert holder.stdout is not None
-            assert holder.stdout.readline() == "held\n"
+    monkeypatch.setattr("benchwright.store.connecting.BUSY_TIMEOUT_S", 1)
+    with open_store(url) as store, open_store(url) as other:
+        with writing(other._engine, other.where):
             if store.where.startswith("/"):  # PostgreSQL locks rows, so there nobody waits
                 with pytest.raises(StoreTrouble, match=r"locked.*benchwright ingest"):
                     store.ingest(run("b.1"), digest="1")
             assert ids(store) == ["a.1"]
-        finally:
-            holder.kill()
-            holder.communicate()
         assert store.ingest(run("b.1"), digest="1") is True
 
 
@@ -289,7 +285,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
     with open_store(str(small_disk / "store.db")) as store:
         store.ingest(rich_run(), digest="1")
         with pytest.raises(StoreTrouble, match=r"full.*benchwright ingest"):
-            store.ingest(big_run("big.1", samples=1_000_000), digest="1")
+            store.ingest(big_run("big.1", samples=400_000), digest="1")
         assert store.check() == []
         assert same(store.load("rich.1"), rich_run())
         assert store.digest_of("big.1") is None
@@ -440,23 +436,15 @@ def test_a_database_that_does_not_exist_is_said(postgresql_server: Server) -> No
         open_store(postgresql_server.url.replace("/postgres?", "/nowhere?"))
 
 
-def test_without_psycopg_the_remedy_is_the_extra(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['psycopg'] = None\n"
-        "from benchwright.store.base import open_store\n"
-        "from benchwright.core.errors import InvalidInput\n"
-        "try: open_store('postgresql://localhost/x')\n"
-        "except InvalidInput as error: print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "pip install 'benchwright[postgres]'" in done.stdout, done.stderr
+def test_without_psycopg_the_remedy_is_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(InvalidInput, match=re.escape("pip install 'benchwright[postgres]'")):
+        open_any("postgresql://localhost/x")
 
 
 @pytest.mark.parametrize(
     "url", ["", "sqlite://", "sqlite:///:memory:", "mysql://x/y", "postgresq://x/y", "http://[", "."]
 )
 def test_a_url_that_names_no_store_is_refused_with_what_would(url: str) -> None:
-    from benchwright.store.base import open_store as open_any
-
     with pytest.raises(InvalidInput, match=r"--store: .*;"):
         open_any(url)

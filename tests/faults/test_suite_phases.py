@@ -76,7 +76,12 @@ def dying_after(count):
 """
 
 
-@pytest.mark.parametrize("point", POINTS)
+QUICK = {"while packages are installed", "between the mark and the link"}
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(point, marks=() if point in QUICK else pytest.mark.long) for point in POINTS]
+)
 def test_an_install_killed_at_any_point_keeps_the_old_environment_and_completes_the_next_time(
     bw: CommandLine, suite: SuiteFolder, point: str
 ) -> None:
@@ -94,7 +99,7 @@ def test_an_install_killed_at_any_point_keeps_the_old_environment_and_completes_
     assert all((suite.venv / ".environments" / name / MARKER).exists() for name in left)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_installs_killed_at_random_moments_are_completed_by_the_next(bw: CommandLine, suite: SuiteFolder) -> None:
     for name in ("one", "two", "three"):
         suite.add(name, {"requirements.in": "beta\n"})
@@ -110,7 +115,7 @@ def test_installs_killed_at_random_moments_are_completed_by_the_next(bw: Command
     assert all((store / name / MARKER).exists() for name in suite.environments())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupted_install_ends_its_tools_and_changes_nothing(
     bw: CommandLine, suite: SuiteFolder, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -124,7 +129,7 @@ def test_an_interrupted_install_ends_its_tools_and_changes_nothing(
     process = started(bw, "install", suite.path, mark=mark)
     assert wait_for(building.exists)
     os.kill(process.pid, number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate()
     assert process.returncode == 130
     assert "run the same command again" in said
     assert wait_for(lambda: not carrying(f"TEST_MARKER={mark}"))
@@ -151,7 +156,7 @@ def test_a_killed_install_leaves_no_tool_running(bw: CommandLine, suite: SuiteFo
 def test_two_installs_at_once_make_one_environment(bw: CommandLine, suite: SuiteFolder) -> None:
     suite.add("one", {"requirements.in": "beta\n"})
     both = [started(bw, "install", suite.path, "--json") for _ in range(2)]
-    said = [process.communicate(timeout=60)[0] for process in both]
+    said = [process.communicate()[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(json.loads(text)["groups"][0]["status"] for text in said) == ["built", "reused"]
     assert len(suite.environments()) == 1
@@ -202,7 +207,9 @@ def marks(suite: SuiteFolder) -> list[str]:
     return [p.name for p in (suite.data / ".prepared").glob("*.json*")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_a_preparation_that_is_cut_off_is_not_trusted_and_leaves_no_process(
     bw: CommandLine, suite: SuiteFolder, number: signal.Signals
 ) -> None:
@@ -211,7 +218,7 @@ def test_a_preparation_that_is_cut_off_is_not_trusted_and_leaves_no_process(
     process = started(bw, "prepare", suite.path, mark=mark)
     assert wait_for((suite.data / "half").exists)
     os.kill(process.pid, number)
-    process.communicate(timeout=60)
+    process.communicate()
     assert process.returncode == (-signal.SIGKILL if number is signal.SIGKILL else 130)
     assert wait_for(lambda: not carrying(f"TEST_MARKER={mark}"))
     assert marks(suite) == []
@@ -241,7 +248,7 @@ def test_two_preparations_at_once_run_the_script_once(bw: CommandLine, suite: Su
     assert wait_for((suite.data / "half").exists)
     time.sleep(0.5)
     (suite.data / "go").write_text("")
-    said = [process.communicate(timeout=60)[0] for process in both]
+    said = [process.communicate()[0] for process in both]
     assert sorted(json.loads(text)["benchmarks"][0]["status"] for text in said) == ["prepared", "reused"]
     assert (suite.data / "runs").read_text() == "x"
 

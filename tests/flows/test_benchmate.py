@@ -35,7 +35,6 @@ def suite(bw: CommandLine, packages: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(SUITE, tmp_path / "suite"))
 
 
-@pytest.mark.slow
 def test_with_the_stand_in_from_install_to_score(bw: CommandLine, suite: Path) -> None:
     config = str(suite / "config" / "suite.yaml")
     (group,) = bw.json("install", config)["groups"]
@@ -67,7 +66,6 @@ def test_with_the_stand_in_from_install_to_score(bw: CommandLine, suite: Path) -
     assert "Failure rate: 0.00% (PASS)" in report
 
 
-@pytest.mark.slow
 def test_the_suites_own_package_is_installed_and_a_change_of_it_is_seen(bw: CommandLine, suite: Path) -> None:
     config = str(suite / "config" / "suite.yaml")
     own = Path(shutil.copytree(STAND_IN, suite / "benchmate"))

@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from processes import wait_for
 from small_repository import SmallRepository
 
 READ = "size=size=([\\d.]+)"  # a metric that a program prints: no noise of the machine
@@ -23,17 +23,17 @@ def small(tmp_path: Path, bw: CommandLine) -> SmallRepository:
     return made
 
 
-def printing(small: SmallRepository, sizes: list[float], broken: tuple[int, ...] = ()) -> list[str]:
+def printing(small: SmallRepository, sizes: list[int], broken: tuple[int, ...] = ()) -> list[str]:
     """Commits whose program prints these sizes with a little noise; `broken`: numbers of those that cannot be built."""
     hashes = []
     for number, size in enumerate(sizes):
-        program = f"import random\nprint(f'size={{random.gauss({size}, 0.003)}}')\n"
+        program = f'echo "size={size}.00$(( $$ % 8 ))"\n'
         make = "echo no compiler; exit 1\n" if number in broken else "true\n"
-        hashes.append(small.commit(f"number {number}", {"program.py": program, "make.sh": make}))
+        hashes.append(small.commit(f"number {number}", {"program.sh": program, "make.sh": make}))
     return hashes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_real_slow_down_is_found_among_eight_commits_of_which_one_cannot_be_built(
     bw: CommandLine, small: SmallRepository
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_real_slow_down_is_found_among_eight_commits_of_which_one_cannot_be_bu
 def test_commits_that_cannot_be_built_leave_a_range(bw: CommandLine, small: SmallRepository) -> None:
     hashes = printing(small, [1, 1, 1, 2, 2, 2], broken=(2, 3))
     words = ["HEAD~5", "HEAD", "--build", "sh make.sh", "--metric", READ, "--direction", "either"]
-    text = bw("bisect", *words, "--", "python", "program.py").stdout
+    text = bw("bisect", *words, "--", "sh", "program.sh").stdout
     assert "one of these 3 commits" in text
     for number in (2, 3, 4):
         assert hashes[number][:10] in text
@@ -65,17 +65,18 @@ def test_commits_that_cannot_be_built_leave_a_range(bw: CommandLine, small: Smal
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.long
 def test_where_nothing_changed_no_commit_is_blamed(bw: CommandLine, small: SmallRepository) -> None:
     printing(small, [1, 1, 1, 1])
     options = ["--metric", READ, "--direction", "either", "--posterior", "0.999"]
-    words = ["HEAD~3", "HEAD", *options, "--", "python", "program.py"]
+    words = ["HEAD~3", "HEAD", *options, "--", "sh", "program.sh"]
     assert "not found: no commit made size different" in bw("bisect", *words, code=1).stdout
 
 
 def test_a_bisection_that_reached_its_limit_goes_on_with_resume(bw: CommandLine, small: SmallRepository) -> None:
     hashes = printing(small, [1, 1, 1, 1, 1, 3, 3, 3])
     words = ["HEAD~7", "HEAD", "--metric", READ, "--direction", "either", "--json"]
-    target = ["--", "python", "program.py"]
+    target = ["--", "sh", "program.sh"]
     first = json.loads(bw("bisect", *words, "--most-launches", "6", *target, code=1).stdout)
     assert first["launches"] == 6
     assert "--most-launches" in first["why_not"]
@@ -90,15 +91,12 @@ def test_a_bisection_that_reached_its_limit_goes_on_with_resume(bw: CommandLine,
 
 def test_ctrl_c_says_how_to_go_on_and_loses_nothing(bw: CommandLine, small: SmallRepository) -> None:
     printing(small, [1, 1, 3, 3])
-    (small.folder / "program.py").write_text("import time\nprint('size=1')\ntime.sleep(0.2)\n")
+    (small.folder / "program.sh").write_text("echo size=1; sleep 1\n")
     small.commit("slow")
-    argv = bw.argv("bisect", "HEAD~4", "HEAD", "--metric", READ, "--", "python", "program.py")
+    argv = bw.argv("bisect", "HEAD~4", "HEAD", "--metric", READ, "--", "sh", "program.sh")
     child = subprocess.Popen(argv, cwd=small.folder, env=bw.env, stderr=subprocess.PIPE, text=True)
     states = bw.base / "bisections"
-    deadline = time.monotonic() + 60
-    while not list(states.glob("*/bisection.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert wait_for(lambda: bool(list(states.glob("*/bisection.json"))))
     os.kill(child.pid, signal.SIGINT)
     said = child.communicate()[1]
     assert child.returncode == 130

@@ -46,9 +46,9 @@ class Runner:
         self.env = {**os.environ, **own, "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1", **env}
 
     def run(self, script: str, **env: str) -> int:
-        script = script.replace("--budget 10m", "--repeat 6")
+        script = script.replace("--budget 10m", "--repeat 6 --metric process.cpu_time")  # whatever else runs here
         shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-        return subprocess.run(shell, cwd=self.clone, env={**self.env, **env}, timeout=300).returncode
+        return subprocess.run(shell, cwd=self.clone, env={**self.env, **env}, timeout=800).returncode
 
     @property
     def calls(self) -> list[str]:
@@ -66,7 +66,7 @@ def origin(tmp_path: Path) -> SmallRepository:
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_recipe_for_github(tmp_path: Path, origin: SmallRepository) -> None:
     summary = tmp_path / "summary.md"
     variables = {
@@ -93,7 +93,6 @@ def test_the_recipe_for_github(tmp_path: Path, origin: SmallRepository) -> None:
     assert summary.read_text().startswith(marker)
 
 
-@pytest.mark.slow
 def test_the_recipe_for_gitlab(tmp_path: Path, origin: SmallRepository) -> None:
     origin.git("checkout", "-q", "main")
     base = origin.git("rev-parse", "main")

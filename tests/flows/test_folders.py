@@ -32,7 +32,7 @@ def on_terminal(bw: CommandLine, answer: str, *words: str) -> tuple[int, str]:
     )
     os.close(slave)
     os.write(master, answer.encode())
-    process.communicate(timeout=100)
+    process.communicate(timeout=600)
     said = b""
     try:
         while part := os.read(master, 4096):

@@ -24,10 +24,10 @@ children = []
 for _ in range(4):
     pid = os.fork()
     if pid == 0:
-        time.sleep(60)
+        time.sleep(600)
         os._exit(0)
     children.append(pid)
-limit = time.monotonic() + 40
+limit = time.monotonic() + 400
 while time.monotonic() < limit:
     samples = [e["values"] for e in map(json.loads, filter(None, open(stream).read().split("\\n")[:-1])) if e["event"] == "sample"]
     wanted = "pss_bytes" if sys.argv[1:] == ["pss"] else "rss_bytes"

@@ -36,8 +36,6 @@ for _ in iterate("train", range(1000), batch_size=1):
     time.sleep(0.002)
 """
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:

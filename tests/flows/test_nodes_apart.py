@@ -46,7 +46,7 @@ for _ in iterate("train", range(100_000), batch_size=1):
     time.sleep(0.002)
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("ipykernel")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 LOOP = """\
 import sys, time

@@ -31,22 +31,27 @@ def bw(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("", 0),
-        ("--help", 0),
         ("rum", 2),
-        ("runs", 0),
         ("show last", 0),
-        ("show nothing", 2),
-        ("logs last", 0),
-        ("report --format html", 0),
-        ("compare echo last", 2),
-        ("baseline list", 0),
-        ("diff-env last last", None),
-        ("store check", 0),
         ("plan suite.yaml --use-current-env", 0),
-        ("validate suite.yaml", 0),
-        ("resolve suite.yaml", 0),
-        ("export --output -", None),
+        *(
+            pytest.param(line, code, marks=pytest.mark.long)
+            for line, code in (
+                ("", 0),
+                ("--help", 0),
+                ("runs", 0),
+                ("show nothing", 2),
+                ("logs last", 0),
+                ("report --format html", 0),
+                ("compare echo last", 2),
+                ("baseline list", 0),
+                ("diff-env last last", None),
+                ("store check", 0),
+                ("validate suite.yaml", 0),
+                ("resolve suite.yaml", 0),
+                ("export --output -", None),
+            )
+        ),
     ],
 )
 def test_it_says_the_same_within_another(bw: CommandLine, line: str, code: int | None) -> None:

@@ -96,13 +96,13 @@ def test_odd_names_arrive_whole(bw, phone):
 
 
 def test_a_device_that_is_unplugged_while_a_program_runs(bw, own_phone):
-    made = program(bw, "echo began; sleep 30")
+    made = program(bw, "echo began; sleep 600")
     began = time.monotonic()
     unplugged = threading.Thread(target=unplug_when_running, args=(own_phone,))
     unplugged.start()
     body = bw.json("run", "--on", f"adb:{own_phone.serial}", "--", made, code=None)
     unplugged.join()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300  # it did not wait for the program
     result = body["results"][0]
     assert (result["status"], result["reason"]) == ("failed", "agent_lost")
     assert f"device '{own_phone.serial}' was lost while it ran" in result["detail"]
@@ -113,7 +113,7 @@ def test_a_run_whose_device_was_lost_is_resumed_where_it_was(bw, own_phone, tmp_
     runs, cut, fixed = (tmp_path / name for name in ("runs", "cut", "fixed"))
     made = program(
         bw,
-        f"echo x >>{runs}; if [ -e {cut} ] && [ ! -e {fixed} ]; then sleep 30; fi; touch {cut}; "
+        f"echo x >>{runs}; if [ -e {cut} ] && [ ! -e {fixed} ]; then sleep 600; fi; touch {cut}; "
         'echo "Caffe2Observer {\\"type\\": \\"NET\\", \\"metric\\": \\"latency\\", \\"unit\\": \\"us\\", \\"value\\": 5}"',
     )
     path = written(bw.cwd / "spec.json", {}, {"identifier": "{ID}", "commands": ["{program}"]})

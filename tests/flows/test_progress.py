@@ -83,6 +83,7 @@ def test_a_pipe_gets_one_line_for_each_event_without_control_characters(bw: Comm
     assert "FAILED after" in said[-1]
 
 
+@pytest.mark.long
 def test_no_colour_is_shown_where_none_is_wanted(bw: CommandLine, loops: list[str]) -> None:
     bw.env["NO_COLOR"] = "1"
     with on_terminal(bw, loops) as terminal:

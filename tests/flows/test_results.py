@@ -13,48 +13,35 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from kept_runs import Kept
+from made_once import MadeOnce
+from told_runs import NO_NUMBERS, ToldRuns
 
 PY = sys.executable
-# A program whose speed is what it is told: results that are known beforehand.
-TOLD = "import os, sys; n = float(sys.argv[1]); r = int(os.environ.get('R', 0)); print('speed=%.3f' % (n * (1 + 0.001 * (os.getpid() % 5))))"
 
 
-def measure(
-    bw: CommandLine, speed: float, *args: str, repeat: int = 6, metric: str = "speed[items/s,higher]=kv:speed"
-) -> str:
-    """A run of `told`; its id."""
-    body = bw.json(
-        "run",
-        "--repeat",
-        str(repeat),
-        "--metric",
-        metric,
-        "--name",
-        "told",
-        *args,
-        "--",
-        PY,
-        "-c",
-        TOLD,
-        str(speed),
-    )
-    return str(body["id"])
+@pytest.fixture(scope="session")
+def told(made_once: MadeOnce) -> ToldRuns:
+    return ToldRuns(made_once)
 
 
-def measure_text(bw: CommandLine, value: str) -> str:
-    """A run of a program that prints this instead of a speed; whether that fails is not this test's concern."""
-    program = f"print('speed={value}')"
-    words = ("run", "--repeat", "6", "--metric", "speed[items/s,higher]=kv:speed", "--name", "told")
-    return str(bw.json(*words, "--", PY, "-c", program, code=None)["id"])
+@pytest.fixture
+def shown(bw: CommandLine, told: ToldRuns) -> CommandLine:
+    """The command line where all these runs are, which nobody changes."""
+    return told.shown_to(bw)
 
 
-def test_every_finished_run_is_in_the_store_and_listed(bw: CommandLine) -> None:
-    first, second = measure(bw, 100), measure(bw, 100, "--label", "who=me")
-    rows = json.loads(bw("runs", "--json").stdout)
-    assert [row["id"] for row in rows] == [second, first]
-    assert [row["id"] for row in json.loads(bw("runs", "--label", "who=me", "--json").stdout)] == [second]
-    assert json.loads(bw("runs", "--status", "failed", "--json").stdout) == []
-    assert second in bw("runs", "--name", "told*").stdout
+def test_every_finished_run_is_in_the_store_and_listed(shown: CommandLine, told: ToldRuns, tmp_path: Path) -> None:
+    stored = [run for run in reversed(told.ids) if run != told["apart"]]
+    elsewhere = CommandLine(tmp_path / "empty", shown.cwd)
+    rows = json.loads(elsewhere("runs", "--store", str(shown.base / "store.db"), "--json", "-n", "100").stdout)
+    assert [row["id"] for row in rows] == stored
+    rows = json.loads(shown("runs", "--json", "-n", "100").stdout)
+    assert {row["id"] for row in rows} == {*told.ids}  # those in the folders too
+    assert [row["id"] for row in json.loads(shown("runs", "--label", "who=me", "--json").stdout)] == [told["same"]]
+    failed = json.loads(shown("runs", "--status", "failed", "--json").stdout)
+    assert {row["id"] for row in failed} == {told[name] for name in (*NO_NUMBERS, "crashed")}
+    assert told["same"] in shown("runs", "--name", "told*").stdout
 
 
 def test_a_store_that_cannot_be_used_costs_no_result(bw: CommandLine) -> None:
@@ -67,8 +54,11 @@ def test_a_store_that_cannot_be_used_costs_no_result(bw: CommandLine) -> None:
     assert bw("report").stdout.startswith(" true")
 
 
-def test_a_lost_store_is_rebuilt_from_the_folders_with_annotations_and_baselines(bw: CommandLine) -> None:
-    name = measure(bw, 100)
+def test_a_lost_store_is_rebuilt_from_the_folders_with_annotations_and_baselines(
+    bw: CommandLine, told: ToldRuns
+) -> None:
+    name = told["first"]
+    told.copied_to(bw, "first")
     bw("runs", "annotate", name, "the <first> one")
     bw("baseline", "set", "main", name)
     (bw.base / "store.db").unlink()
@@ -79,8 +69,8 @@ def test_a_lost_store_is_rebuilt_from_the_folders_with_annotations_and_baselines
     assert "intact" in bw("store", "check").stdout
 
 
-def test_ingesting_twice_changes_nothing(bw: CommandLine) -> None:
-    measure(bw, 100)
+def test_ingesting_twice_changes_nothing(bw: CommandLine, told: ToldRuns) -> None:
+    told.copied_to(bw, "first")
     folder = str(bw.last_run())
     assert "already there" in bw("ingest", folder).stdout
     database = sqlite3.connect(bw.base / "store.db")
@@ -89,28 +79,30 @@ def test_ingesting_twice_changes_nothing(bw: CommandLine) -> None:
     assert list(database.iterdump()) == before
 
 
-def test_reports_in_every_format_say_the_same_number(bw: CommandLine) -> None:
-    measure(bw, 250)
-    body = json.loads(bw("report", "--format", "json").stdout)
+def test_reports_in_every_format_say_the_same_number(shown: CommandLine, told: ToldRuns) -> None:
+    name = told["first"]
+    body = json.loads(shown("report", name, "--format", "json").stdout)
     value = next(m["value"] for m in body["results"][0]["metrics"] if m["metric"] == "speed")
-    (row,) = [r for r in csv.DictReader(io.StringIO(bw("report", "--format", "csv").stdout)) if r["metric"] == "speed"]
+    table = csv.DictReader(io.StringIO(shown("report", name, "--format", "csv").stdout))
+    (row,) = [r for r in table if r["metric"] == "speed"]
     assert float(row["value"]) == value
-    shown = f"{value:.4g}"
-    assert shown in bw("report").stdout
-    assert shown in bw("report", "--format", "markdown").stdout
-    for name, number in {"r.html": shown, "r.md": shown, "r.csv": str(value), "r.json": str(value)}.items():
-        bw("report", "-o", name)
-        assert number in (bw.cwd / name).read_text()
-    page = (bw.cwd / "r.html").read_text()
+    number = f"{value:.4g}"
+    assert number in shown("report", name).stdout
+    assert number in shown("report", name, "--format", "markdown").stdout
+    for file, text in {"r.html": number, "r.md": number, "r.csv": str(value), "r.json": str(value)}.items():
+        shown("report", name, "-o", file)
+        assert text in (shown.cwd / file).read_text()
+    page = (shown.cwd / "r.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
-    bw("show", "-o", "s.html")
-    assert shown in (bw.cwd / "s.html").read_text()
+    shown("show", name, "-o", "s.html")
+    assert number in (shown.cwd / "s.html").read_text()
     assert "http://" not in page.replace("http://www.w3.org", "")
-    assert "did you mean 'html'" in bw("report", "--format", "htm", code=2).stderr
+    assert "did you mean 'html'" in shown("report", "--format", "htm", code=2).stderr
 
 
-def test_show_tells_every_launch_the_machine_and_the_packages(bw: CommandLine) -> None:
-    name = measure(bw, 100, "--label", "who=me", repeat=2)
+def test_show_tells_every_launch_the_machine_and_the_packages(bw: CommandLine, told: ToldRuns) -> None:
+    name = told["same"]
+    told.copied_to(bw, "same")
     bw("runs", "annotate", "last", "a remark")
     text = bw("show").stdout
     assert "labels: who=me" in text
@@ -122,37 +114,37 @@ def test_show_tells_every_launch_the_machine_and_the_packages(bw: CommandLine) -
     assert json.loads(bw("show", name, "--json").stdout)["id"] == name
 
 
-def test_raw_samples_are_exported_and_can_be_read_back(bw: CommandLine) -> None:
-    measure(bw, 100, repeat=2)
-    for name in ("x.json", "x.csv"):
-        bw("export", "--output", name)
-    rows = list(csv.DictReader(io.StringIO((bw.cwd / "x.csv").read_text())))
-    assert len([r for r in rows if r["metric"] == "speed"]) == 2
-    assert "unknown format" in bw("export", "--output", "x.zip", code=2).stderr
+def test_raw_samples_are_exported_and_can_be_read_back(shown: CommandLine, told: ToldRuns) -> None:
+    for file in ("x.json", "x.csv"):
+        shown("export", told["first"], "--output", file)
+    rows = list(csv.DictReader(io.StringIO((shown.cwd / "x.csv").read_text())))
+    assert len([r for r in rows if r["metric"] == "speed"]) == 6
+    assert "unknown format" in shown("export", told["first"], "--output", "x.zip", code=2).stderr
 
 
-def test_a_worse_run_is_called_regressed_and_fails_ci(bw: CommandLine) -> None:
-    """An accuracy, since how busy the machine is that runs the tests has no part in it."""
-    better, worse = (measure(bw, value, metric="accuracy[,higher]=kv:speed") for value in (100, 80))
-    done = bw("compare", better, worse, "--anyway", "--fail-on", "regressed", code=1)
+def test_a_worse_run_is_called_regressed_and_fails_ci(shown: CommandLine, told: ToldRuns) -> None:
+    better, worse = told["first"], told["slower"]
+    done = shown("compare", better, worse, "--anyway", "--fail-on", "regressed", code=1)
     assert "regressed" in done.stdout
-    body = json.loads(bw("compare", better, worse, "--anyway", "--json").stdout)
+    body = json.loads(shown("compare", better, worse, "--anyway", "--json").stdout)
     (effect,) = body["effects"]
     assert effect["verdict"] == "regressed"
     assert effect["ratio"] == pytest.approx(0.8, rel=0.02)
-    assert json.loads(bw("compare", worse, better, "--anyway", "--json").stdout)["effects"][0]["verdict"] == "improved"
+    other = json.loads(shown("compare", worse, better, "--anyway", "--json").stdout)
+    assert other["effects"][0]["verdict"] == "improved"
 
 
-def test_a_slower_run_is_called_regressed_unless_the_machine_was_busy(bw: CommandLine) -> None:
-    fast, slow = measure(bw, 100), measure(bw, 80)
-    (effect,) = json.loads(bw("compare", fast, slow, "--anyway", "--json").stdout)["effects"]
-    busy = any("machine was busy" in doubt for doubt in effect["doubts"])
-    assert effect["verdict"] == ("inconclusive" if busy else "regressed")
+def test_a_slower_run_of_a_quiet_machine_is_called_regressed(bw: CommandLine) -> None:
+    """Steps that nobody timed: the machine that runs the tests may be busy."""
+    kept = Kept(bw.base)
+    fast, slow = (kept("x", [s + n / 1000 for n in range(6)], repeat=6).id for s in (0.1, 0.125))
+    (effect,) = json.loads(bw("compare", fast, slow, "--json").stdout)["effects"]
+    assert (effect["metric"], effect["verdict"]) == ("rate", "regressed")
+    assert not any("machine was busy" in doubt for doubt in effect["doubts"])
 
 
-@pytest.mark.slow
 def test_runs_on_a_busy_machine_decide_nothing_and_say_why_in_every_format(bw: CommandLine) -> None:
-    work = "x = 1\nfor _ in range(1_000_000): x = x * 1103515245 + 12345 & 0x7FFFFFFF"
+    work = "x = 1\nfor _ in range(400_000): x = x * 1103515245 + 12345 & 0x7FFFFFFF"
     command = ("run", "--repeat", "6", "--name", "work", "--", PY, "-S", "-c", work)
     first = bw.json(*command)["id"]
     others = [subprocess.Popen([PY, "-S", "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
@@ -176,65 +168,60 @@ def test_runs_on_a_busy_machine_decide_nothing_and_say_why_in_every_format(bw: C
         assert "an while the machine was busy" in text, format_
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "0", "-3"])
-def test_a_treatment_without_a_number_fails_ci_and_says_why(bw: CommandLine, value: str) -> None:
-    good, bad = measure(bw, 100), measure_text(bw, value)
-    done = bw("compare", good, bad, "--anyway", "--fail-on", "regressed", code=1)
+@pytest.mark.parametrize("value", NO_NUMBERS)
+def test_a_treatment_without_a_number_fails_ci_and_says_why(shown: CommandLine, told: ToldRuns, value: str) -> None:
+    good, bad = told["first"], told[value]
+    done = shown("compare", good, bad, "--anyway", "--fail-on", "regressed", code=1)
     assert "told" in done.stderr
-    assert bw("compare", good, bad, "--anyway", "--format", "markdown").stdout.count("⚠") >= 1
+    assert shown("compare", good, bad, "--anyway", "--format", "markdown").stdout.count("⚠") >= 1
 
 
-def test_a_treatment_that_fails_or_is_gone_fails_ci(bw: CommandLine) -> None:
-    good = measure(bw, 100)
-    crashed = bw.json("run", "--repeat", "6", "--name", "told", "--", PY, "-c", "raise SystemExit(3)", code=1)["id"]
-    done = bw("compare", good, crashed, "--anyway", "--fail-on", "regressed", code=1)
+def test_a_treatment_that_fails_or_is_gone_fails_ci(shown: CommandLine, told: ToldRuns) -> None:
+    done = shown("compare", told["first"], told["crashed"], "--anyway", "--fail-on", "regressed", code=1)
     assert "told: nothing was measured in treatment (crashed: exit code 3)" in done.stderr
 
 
-def test_the_same_program_is_not_called_different(bw: CommandLine) -> None:
-    first, second = measure(bw, 100, repeat=8), measure(bw, 100, repeat=8)
-    body = json.loads(bw("compare", first, second, "--fail-on", "regressed", "--json").stdout)
-    assert [e["verdict"] for e in body["effects"] if e["metric"] == "speed"] in (["same"], ["inconclusive"])
+def test_the_same_program_is_not_called_different(shown: CommandLine, told: ToldRuns) -> None:
+    body = json.loads(shown("compare", told["first"], told["same"], "--fail-on", "regressed", "--json").stdout)
+    assert [e["verdict"] for e in body["effects"] if e["metric"] == "speed"] == ["same"]
 
 
-def test_one_launch_never_gives_a_verdict(bw: CommandLine) -> None:
-    fast, slow = measure(bw, 100, repeat=1), measure(bw, 50, repeat=1)
-    body = json.loads(bw("compare", fast, slow, "--anyway", "--json").stdout)
+def test_one_launch_never_gives_a_verdict(shown: CommandLine, told: ToldRuns) -> None:
+    body = json.loads(shown("compare", told["one"], told["one_slower"], "--anyway", "--json").stdout)
     assert {e["verdict"] for e in body["effects"]} == {"inconclusive"}
     assert all(e["interval"] is None for e in body["effects"])
 
 
-def test_another_command_is_refused_unless_asked_for(bw: CommandLine) -> None:
-    fast, slow = measure(bw, 100), measure(bw, 80)
-    done = bw("compare", fast, slow, code=2)
+def test_another_command_is_refused_unless_asked_for(shown: CommandLine, told: ToldRuns) -> None:
+    done = shown("compare", told["first"], told["slower"], code=2)
     assert "not comparable" in done.stderr
     assert "--anyway" in done.stderr
 
 
-def test_a_baseline_stands_for_a_run(bw: CommandLine) -> None:
-    name = measure(bw, 100)
-    bw("baseline", "set", "main")
-    assert "with itself" in bw("compare", "--baseline", "main", "last", code=2).stderr
-    measure(bw, 100)
-    assert name in bw("compare", "--baseline", "main", "last").stdout
+def test_a_baseline_stands_for_a_run_even_when_the_store_is_unusable(bw: CommandLine, told: ToldRuns) -> None:
+    told.copied_to(bw, "first", "same")
+    bw("baseline", "set", "last")
+    assert "with itself" in bw("compare", "--baseline", "last", "last", code=2).stderr
+    bw("baseline", "set", "main", told["first"])
+    assert told["first"] in bw("compare", "--baseline", "main", "last").stdout
     assert "no baseline is called 'mian'" in bw("compare", "--baseline", "mian", "last", code=2).stderr
+    (bw.cwd / "no.db").write_text("this is no database")
+    assert told["first"] in bw("compare", "--store", "no.db", "--baseline", "main", "last").stdout
 
 
-def test_interleaved_commands_are_compared_as_pairs(bw: CommandLine) -> None:
-    program = bw.cwd / "told.py"
-    program.write_text("import sys; print('speed=' + sys.argv[1])\n")
-    lines = [f"{PY} told.py 100", f"{PY} told.py 90"]
-    bw("run", "--repeat", "10", "--metric", "speed[MB,higher]=kv:speed", "-c", lines[0], "-c", lines[1])
-    body = json.loads(bw("compare", "last", "--between", "told.py 100", "told.py 90", "--json").stdout)
+def test_interleaved_commands_are_compared_as_pairs(shown: CommandLine, told: ToldRuns) -> None:
+    between = ("compare", told["pairs"], "--between", "echo speed=100")
+    body = json.loads(shown(*between, "echo speed=90", "--json").stdout)
     (effect,) = [e for e in body["effects"] if e["metric"] == "speed"]
     assert effect["paired"] is True
     assert effect["ratio"] == pytest.approx(0.9)
     assert effect["verdict"] == "regressed"
-    assert "did not measure 'nope'" in bw("compare", "last", "--between", "told.py 100", "nope", code=2).stderr
+    assert "did not measure 'nope'" in shown(*between, "nope", code=2).stderr
 
 
-def test_deleting_and_pruning_leave_baselines_alone(bw: CommandLine) -> None:
-    kept, gone, newest = (measure(bw, 100, repeat=1) for _ in range(3))
+def test_deleting_and_pruning_leave_baselines_alone(bw: CommandLine, told: ToldRuns) -> None:
+    told.copied_to(bw, "first", "same", "slower")
+    kept, gone = told["first"], told["same"]
     bw("baseline", "set", "main", kept)
     assert "would delete" in bw("runs", "prune", "--max-size", "1KB", "--dry-run").stdout
     assert len(list((bw.base / "runs").iterdir())) == 3
@@ -266,23 +253,17 @@ def test_results_of_other_tools_join_the_store(bw: CommandLine) -> None:
     assert before[0]["id"] in bw("report", before[0]["id"][:-2], "--format", "json").stdout
 
 
-def test_a_baseline_counts_even_when_the_store_is_unusable(bw: CommandLine) -> None:
-    name = measure(bw, 100)
-    bw("baseline", "set", "main")
-    measure(bw, 100)
-    (bw.cwd / "no.db").write_text("this is no database")
-    assert name in bw("compare", "--store", "no.db", "--baseline", "main", "last").stdout
-
-
-def test_a_deleted_run_takes_its_baseline_with_it(bw: CommandLine) -> None:
-    name = measure(bw, 100, repeat=1)
+def test_a_deleted_run_takes_its_baseline_with_it(bw: CommandLine, told: ToldRuns) -> None:
+    name = told["one"]
+    told.copied_to(bw, "one")
     bw("baseline", "set", "main", name)
     assert "baseline 'main' was deleted" in bw("runs", "delete", name, "--yes").stderr
     assert json.loads(bw("baseline", "list", "--json").stdout) == {}
 
 
-def test_what_is_deleted_must_be_named(bw: CommandLine) -> None:
-    first, second = measure(bw, 100, repeat=1), measure(bw, 100, repeat=1)
+def test_what_is_deleted_must_be_named(bw: CommandLine, told: ToldRuns) -> None:
+    told.copied_to(bw, "one", "one_slower")
+    first, second = told["one"], told["one_slower"]
     assert "matches 2 runs" in bw("runs", "delete", "told", "--yes", code=2).stderr
     assert "no run called ''" in bw("runs", "delete", "", "--yes", code=2).stderr
     assert {p.name for p in (bw.base / "runs").iterdir()} == {first, second}
@@ -345,20 +326,16 @@ def test_an_imported_run_is_annotated_named_and_deleted_like_any_other(bw: Comma
     assert json.loads(bw("runs", "--json").stdout) == []
 
 
-def test_a_comparison_that_compares_nothing_is_an_error(bw: CommandLine) -> None:
-    measure(bw, 100, "--no-store")
-    first = bw.last_run().name
-    measure(bw, 100)
-    assert "did you mean 'speed'" in bw("compare", first, "last", "--metric", "sped", code=2).stderr
-    program = bw.cwd / "told.py"
-    program.write_text("import sys; print('speed=' + sys.argv[1])\n")
-    bw("run", "--no-interleave", "--repeat", "2", "-c", f"{PY} told.py 1", "-c", f"{PY} told.py 2")
-    done = bw("compare", "last", "--between", "told.py 1", "told.py 2", code=2)
-    assert "were not interleaved" in done.stderr
+def test_a_comparison_that_compares_nothing_is_an_error(shown: CommandLine, told: ToldRuns) -> None:
+    sped = shown("compare", told["first"], told["same"], "--metric", "sped", code=2)
+    assert "did you mean 'speed'" in sped.stderr
+    apart = shown("compare", told["apart"], "--between", "echo speed=100", "echo speed=90", code=2)
+    assert "were not interleaved" in apart.stderr
 
 
-def test_a_damaged_store_is_made_anew(bw: CommandLine) -> None:
-    name = measure(bw, 100, repeat=1)
+def test_a_damaged_store_is_made_anew(bw: CommandLine, told: ToldRuns) -> None:
+    name = told["one"]
+    told.copied_to(bw, "one")
     store = bw.base / "store.db"
     content = store.read_bytes()
     half = len(content) // 2
@@ -381,38 +358,36 @@ def test_a_store_that_is_no_url_is_refused_before_anything_runs(bw: CommandLine)
 
 
 @pytest.mark.parametrize("option", [("-o",), ("--html",), ("--format", "json", "-o")])
-def test_a_report_is_written_as_a_shell_would(bw: CommandLine, option: tuple[str, ...]) -> None:
-    bw("run", "--", "true")
-    private, link = bw.cwd / "private", bw.cwd / "link"
+def test_a_report_is_written_as_a_shell_would(shown: CommandLine, option: tuple[str, ...]) -> None:
+    private, link = shown.cwd / "private", shown.cwd / "link"
     private.write_text("old")
     private.chmod(0o600)
     link.symlink_to("private")
-    bw("report", *option, str(link))
+    shown("report", *option, str(link))
     assert link.is_symlink()
     assert private.stat().st_mode & 0o777 == 0o600
     assert len(private.read_text()) > 100
-    bw("report", *option, "/dev/null")
+    shown("report", *option, "/dev/null")
     assert Path("/dev/null").is_char_device()
-    assert "is a folder" in bw("report", *option, str(bw.cwd), code=2).stderr
-    assert "does not exist" in bw("report", *option, "none/x", code=2).stderr
+    assert "is a folder" in shown("report", *option, str(shown.cwd), code=2).stderr
+    assert "does not exist" in shown("report", *option, "none/x", code=2).stderr
 
 
 @pytest.mark.parametrize("format_", ["csv", "json"])
-def test_an_export_can_go_into_a_pipe(bw: CommandLine, format_: str) -> None:
-    bw("run", "--", "true")
-    os.mkfifo(bw.cwd / "pipe")
-    with subprocess.Popen(["cat", "pipe"], cwd=bw.cwd, stdout=subprocess.PIPE) as reader:
-        bw("export", "--format", format_, "-o", "pipe")
-        assert b"process.duration" in reader.communicate(timeout=60)[0]
-    assert (bw.cwd / "pipe").is_fifo()
+def test_an_export_can_go_into_a_pipe(shown: CommandLine, format_: str) -> None:
+    os.mkfifo(shown.cwd / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=shown.cwd, stdout=subprocess.PIPE) as reader:
+        shown("export", "--format", format_, "-o", "pipe")
+        assert b"process.duration" in reader.communicate(timeout=600)[0]
+    assert (shown.cwd / "pipe").is_fifo()
 
 
-def test_plot_draws_a_run_and_a_benchmark_over_runs(bw: CommandLine) -> None:
-    name = measure(bw, 100, repeat=3)
-    measure(bw, 200, repeat=3)
+def test_plot_draws_a_run_and_a_benchmark_over_runs(bw: CommandLine, told: ToldRuns) -> None:
+    name = told["first"]
+    told.copied_to(bw, "first", "slower")
     bench = json.loads(bw("report", name, "--json").stdout)["results"][0]["benchmark"]
-    assert "3 launches" in bw("plot").stdout
-    assert "3 launches" in bw("plot", name, bench).stdout
+    assert "6 launches" in bw("plot").stdout
+    assert "6 launches" in bw("plot", name, bench).stdout
     drawn = bw("plot", bench, "--history").stdout
     assert len([line for line in drawn.splitlines() if "┃" in line and "median" not in line]) == 2
     assert "\x1b" not in drawn

@@ -35,7 +35,7 @@ def test_a_script_with_a_loop_is_measured_for_exactly_the_steps_asked_for(bw: Co
     (loop,) = launch["facts"]["loops"]
     assert loop["steps"] == {"warmup": 10, "measured": 40, "after": 0}
     assert metric(body, "rate")["unit"] == "items/s"
-    assert 1000 < metric(body, "rate")["value"] < 16000
+    assert 100 < metric(body, "rate")["value"] < 16000
     assert "after the loop: 50" in bw("logs").stdout
 
 
@@ -50,15 +50,15 @@ def test_iterate_inside_a_command_joins_the_pattern_metrics(bw: CommandLine, scr
 def test_jobs_of_one_launch_measure_together(bw: CommandLine, script: Write) -> None:
     script("loop.py", LOOP)
     body = bw.json(
-        "run", "loop.py", "--python", PY, "--script-args", "100000", "--stop", "100", "--warmup", "20", "--jobs", "2"
+        "run", "loop.py", "--python", PY, "--script-args", "100000", "--stop", "300", "--warmup", "20", "--jobs", "2"
     )
     (result,) = body["results"]
     assert [x["job"] for x in result["launches"]] == ["loop.py.0", "loop.py.1"]
     assert result["overlap"] is not None
-    assert result["overlap"] > 0.5
+    assert result["overlap"] > 0.3
     assert {m["labels"]["job"] for m in result["metrics"]} == {"0", "1"}
     for launch in result["launches"]:
-        assert launch["facts"]["loops"][0]["steps"]["measured"] == 100
+        assert launch["facts"]["loops"][0]["steps"]["measured"] == 300
 
 
 def test_a_diverging_loss_is_invalid(bw: CommandLine, script: Write) -> None:
@@ -71,7 +71,7 @@ def test_a_diverging_loss_is_invalid(bw: CommandLine, script: Write) -> None:
     assert "loss became nan" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_real_torch_loop_is_measured(bw: CommandLine, script: Write) -> None:
     script(
         "real.py",

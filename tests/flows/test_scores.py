@@ -66,7 +66,7 @@ def test_json_holds_the_checks_with_their_explanations(bw: CommandLine) -> None:
     kept = json.loads((bw.last_run() / "run.json").read_text())
     assert [r["checks"] for r in kept["results"]][2] == [r["checks"] for r in body["results"]][2]
     (scored,) = (s for s in body["score"]["benchmarks"] if s["benchmark"] == "loop")
-    assert 2 * 16 / 0.004 * 0.2 < scored["score"] < 2 * 16 / 0.004
+    assert 2 * 16 / 0.004 * 0.01 < scored["score"] < 2 * 16 / 0.004
     assert (scored["weight"], scored["processes"]) == (2.0, 2)
 
 

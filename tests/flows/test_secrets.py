@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from made_once import MadeOnce
 
 PY = sys.executable
 SECRET = "hunter2x9"
@@ -41,23 +42,19 @@ def holding(folder: Path, word: str = SECRET) -> list[str]:
 
 
 @pytest.fixture
-def measured(bw: CommandLine) -> CommandLine:
-    (bw.cwd / "show.py").write_text(SHOW)
-    bw(
-        *(
-            "run",
-            "--env",
-            f"GIVEN_TOKEN={SECRET}",
-            "--metric",
-            "speed=speed (.*)",
-            "--label",
-            f"api_key={SECRET}",
-            "--",
-        ),
-        *(PY, "show.py", "--password", SECRET, f"--url=postgres://u:{SECRET}@h/d", f"https://h/?password={SECRET}"),
-        env=INHERITED,
-    )
-    return bw
+def measured(bw: CommandLine, made_once: MadeOnce) -> CommandLine:
+    """The command line where a run was given secrets in every way; nobody changes it."""
+
+    def make(folder: Path) -> None:
+        (folder / "show.py").write_text(SHOW)
+        CommandLine(folder / "base", folder)(
+            *("run", "--env", f"GIVEN_TOKEN={SECRET}", "--metric", "speed=speed (.*)", "--label", f"api_key={SECRET}"),
+            *("--", PY, "show.py", "--password", SECRET, f"--url=postgres://u:{SECRET}@h/d"),
+            f"https://h/?password={SECRET}",
+            env=INHERITED,
+        )
+
+    return CommandLine(made_once("secrets", make) / "base", bw.cwd)
 
 
 def test_no_file_of_a_run_nor_the_store_holds_a_secret(measured: CommandLine) -> None:

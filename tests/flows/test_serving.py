@@ -17,11 +17,11 @@ serve:
   plan: {method: njobs, n: 1}
   stop: {steps: 30}
   warmup: 5
-  max_duration: 60
+  max_duration: 600
   server:
     argv: {--port: PORT}
     ready: tcp:127.0.0.1:PORT
-    ready_timeout: 20s
+    ready_timeout: 200s
   client:
     script: ask.py
     argv: {--port: PORT}

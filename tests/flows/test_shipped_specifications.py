@@ -71,14 +71,19 @@ def test_the_program_that_prints_an_observers_lines(bw: CommandLine, tmp_path: P
         assert len(json.loads(path.read_text())["values"]) == 20
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", RUNTIMES)
-def test_a_model_runs_and_gives_the_golden_output(bw: CommandLine, name: str) -> None:
+GOLDEN = [
+    ("mlp_onnx", ("golden",)),
+    pytest.param("mlp_onnx", ("0", "1", "golden"), marks=pytest.mark.long),
+    pytest.param("mlp_openvino", ("0", "1", "golden"), marks=pytest.mark.long),
+    pytest.param("mlp_torch_export", ("golden",), marks=pytest.mark.long),  # to import torch takes seconds each time
+]
+
+
+@pytest.mark.parametrize(("name", "tests"), GOLDEN)
+def test_a_model_runs_and_gives_the_golden_output(bw: CommandLine, name: str, tests: tuple[str, ...]) -> None:
     module = {"onnxruntime": "onnxruntime", "torch-eager": "torch", "openvino": "openvino"}[RUNTIMES[name]]
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
-    tests = ("golden",) if module == "torch" else ("0", "1", "golden")  # to import torch takes seconds each time
     chosen = [word for test in tests for word in ("--task", f"{name}-{test}")]
     done = bw.json("run", name, *chosen, "--python", sys.executable)
     found = {result["benchmark"]: result for result in done["results"]}

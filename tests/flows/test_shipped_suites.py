@@ -49,10 +49,16 @@ VARIANTS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", ["training", "inference,system"])
+PARTS = [
+    "dlrm",
+    pytest.param("training", marks=pytest.mark.long),
+    pytest.param("inference,system", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_every_benchmark_of_standard_runs_at_tiny(bw: CommandLine, part: str) -> None:
+    """One of them tells whether suite, benchmarks and runner fit together; what each computes tests/benchmarks checks."""
     environment = {"OMP_NUM_THREADS": "1", "VIRTUAL_ENV": os.fspath(Path(sys.prefix))}
     chosen = ["--select", part, "--exclude", ",".join(sorted(VARIANTS)), "--use-current-env", *TINY]
     bw("prepare", "standard", *chosen, env=environment)
@@ -75,7 +81,6 @@ def test_nothing_but_variants_of_what_runs_is_left_out() -> None:
     assert {definitions[name] for name in VARIANTS} <= {definitions[name] for name in enabled - VARIANTS}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(VARIANTS - {"gpt2-compiled"}))  # compiling takes long
 def test_a_variant_is_started_with_arguments_that_its_program_takes(bw: CommandLine, name: str) -> None:
     pytest.importorskip("torch")

@@ -147,7 +147,6 @@ def on_runtimes(folder: Path, name: str, filename: str, inputs: dict[str, Any], 
     )
 
 
-@pytest.mark.slow
 def test_one_specification_runs_on_every_backend_and_outputs_agree_with_the_golden(bw: CommandLine) -> None:
     from onnx_models import softmax_of_product
 
@@ -175,7 +174,7 @@ def test_one_specification_runs_on_every_backend_and_outputs_agree_with_the_gold
     assert wrong["detail"].startswith("output prob: max_abs")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.xdist_group("plugins")
 def test_one_backend_from_outside_runs_every_model(bw: CommandLine, plugin_folder: Path) -> None:
     """tests/plugins adds a runtime in one file: no specification knows of it."""

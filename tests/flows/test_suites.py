@@ -69,7 +69,7 @@ def interrupted(bw: CommandLine, suite: SuiteFolder) -> None:
     process = subprocess.Popen(bw.argv("run", suite.path), cwd=bw.cwd, env=bw.env, stderr=subprocess.PIPE)
     assert wait_for(lambda: any((bw.base / "runs").glob("*/two.D0.data")), 60)
     os.kill(process.pid, signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130, said
 
 

@@ -10,7 +10,8 @@ from command_line import metric
 def test_what_needs_nothing_runs_at_once(bw, template, measured):
     said = bw("new", "mine", "--template", template).stdout
     assert said.splitlines()[-1] == "  benchwright run mine"
-    body = bw.json("run", "mine")
+    short = ("--override", "mine.stop.steps=100") if template == "simple" else ()
+    body = bw.json("run", "mine", *short)
     assert [(result["benchmark"], result["status"]) for result in body["results"]] == [("mine", "ok")]
     assert metric(body, measured)["unit"] == "items/s"
     assert metric(body, measured)["value"] > 0
@@ -19,8 +20,7 @@ def test_what_needs_nothing_runs_at_once(bw, template, measured):
     assert bw.last_run().name.startswith("mine.")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("template", ["voir", "model"])
+@pytest.mark.parametrize("template", ["voir", pytest.param("model", marks=pytest.mark.long)])
 def test_what_needs_data_is_prepared_first(bw, template):
     """With the environment at hand: what `install` does is tested elsewhere, without torch."""
     pytest.importorskip({"voir": "voir", "model": "torch"}[template])
@@ -32,8 +32,9 @@ def test_what_needs_data_is_prepared_first(bw, template):
     bw("prepare", *options)
     assert list((bw.base / "data" / "mine").iterdir()) != []
     # Short, and with one thread: torch's threads wait for each other for long on busy cores.
-    short = () if template == "voir" else ("--override", "mine.warmup=3", "--override", "mine.stop.steps=5")
-    body = bw.json("run", *options, *short, env={"OMP_NUM_THREADS": "1"})
+    short = {"voir": ("voir.options.interval=0.1s",), "model": ("warmup=3", "stop.steps=5")}[template]
+    overrides = [word for setting in short for word in ("--override", f"mine.{setting}")]
+    body = bw.json("run", *options, *overrides, env={"OMP_NUM_THREADS": "1"})
     assert [result["status"] for result in body["results"]] == ["ok"]
     assert metric(body, "rate")["value"] > 0
     assert metric(body, "loss")["value"] >= 0

@@ -13,18 +13,22 @@ from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torchrun")]  # one worker: the suite is run once
+pytestmark = pytest.mark.xdist_group("torchrun")  # one worker: the suite is run once
 OBSERVATIONS = 6
-SUITE = f"""
+SUITE = """
 _two:
   inherits: _defaults
-  plan: {{method: njobs, n: 1}}
-  launcher: {{name: torchrun, processes: 2}}
-  voir: {{options: {{stop: {OBSERVATIONS}, interval: "0.1s", skip: 1}}}}
-  max_duration: 100
-probe: {{inherits: _two, definition: probe}}
-voir: {{inherits: _two, definition: voir}}
-one_speaks: {{inherits: _two, definition: one_speaks}}
+  plan: {method: njobs, n: 1}
+  launcher: {name: torchrun, processes: 2}
+  voir: {options: {stop: STOP, interval: "0.1s", skip: 1}}
+  max_duration: 600
+""".replace("STOP", str(OBSERVATIONS))
+# Without torch, which takes each rank seconds to import.
+LIGHT = """
+import time
+from benchprobe import iterate
+for _ in iterate("train", range(100_000), batch_size=16):
+    time.sleep(0.008)
 """
 MAIN = """
 import os, time
@@ -62,9 +66,19 @@ def instrument_main(ov, options: Config):
 """
 
 
+def run(folder: Path, *names: str) -> dict[str, Any]:
+    """The results of a suite of these folders, by benchmark; no rank makes 16 items in less than 8 ms."""
+    entries = "".join(f"{name}: {{inherits: _two, definition: {name}}}\n" for name in names)
+    (folder / "suite.yaml").write_text(SUITE + entries)
+    bw = CommandLine(folder / "base", folder)
+    bw("run", "suite.yaml", "--use-current-env")
+    kept = read_run(RunFolder(Path(bw.last_run())), kind_of)
+    return {result.benchmark.name: result for result in kept.results}
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The suite's results, by benchmark; the slower rank holds up the other, so each makes 16 items in 8 ms or more."""
+    """Of ranks that torch connects: the slower one holds up the other."""
     pytest.importorskip("torch")
     pytest.importorskip("voir")
     folder = tmp_path_factory.mktemp("torchrun")
@@ -75,16 +89,24 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "one_speaks").mkdir()
     (folder / "one_speaks" / "main.py").write_text((folder / "voir" / "main.py").read_text())
     (folder / "one_speaks" / "voirfile.py").write_text(VOIRFILE.replace("SPEAKS", 'os.environ["RANK"] == "0"'))
-    (folder / "suite.yaml").write_text(SUITE)
-    bw = CommandLine(folder / "base", folder)
-    bw("run", "suite.yaml", "--use-current-env")
-    run = read_run(RunFolder(Path(bw.last_run())), kind_of)
-    return {result.benchmark.name: result for result in run.results}
+    return run(folder, "probe", "voir", "one_speaks")
 
 
+def test_two_ranks_are_told_apart_and_added_up(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "light").mkdir()
+    (tmp_path / "light" / "main.py").write_text(LIGHT)
+    check_ranks(run(tmp_path, "light")["light"])
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["probe", "voir"])
 def test_every_rank_has_its_observations_and_the_launch_is_their_sum(results: dict[str, Any], name: str) -> None:
-    (launch,) = results[name].launches
+    check_ranks(results[name])
+
+
+def check_ranks(result: Any) -> None:
+    (launch,) = result.launches
     rates = {m.labels.get("rank"): m for m in launch.measurements if m.metric == "rate"}
     assert set(rates) == {"0", "1", None}
     assert [len(rates[rank].samples) for rank in ("0", "1")] == [OBSERVATIONS] * 2
@@ -94,6 +116,7 @@ def test_every_rank_has_its_observations_and_the_launch_is_their_sum(results: di
     assert launch.measurement("rate") == rates[None]  # what `show` prints of the launch
 
 
+@pytest.mark.long
 def test_a_rank_that_speaks_for_all_is_measured_and_the_program_ended(results: dict[str, Any]) -> None:
     """It cannot leave by itself: the others would wait for it."""
     (launch,) = results["one_speaks"].launches

@@ -8,13 +8,13 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLine
+from processes import wait_for
 from small_repository import SmallRepository
 from specifications import written
 from watched_repository import METRIC, WatchedRepository
@@ -87,7 +87,6 @@ def test_a_repository_without_a_remote_is_watched_as_it_is(watched: WatchedRepos
     assert commits_of(watched.pending()) == [newest]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("hg") is None, reason="Mercurial is not installed")
 def test_a_mercurial_repository_is_watched(bw: CommandLine, tmp_path: Path) -> None:
     def hg(folder: Path, *words: str) -> str:
@@ -137,7 +136,6 @@ def test_the_spelling_of_the_repo_driver_is_understood(watched: WatchedRepositor
 # -- what is measured and recorded -----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_regression_is_verified_called_recorded_and_told(watched: WatchedRepository, tmp_path: Path) -> None:
     watched.commit(1000)
     slow = watched.commit(1200, subject="Slower")
@@ -174,7 +172,7 @@ def test_the_same_command_goes_on_where_it_stopped(watched: WatchedRepository) -
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_regression_comes_with_the_line_that_bisects_it(watched: WatchedRepository) -> None:
     watched.commit(1300, subject="Slower")
     done = watched.bw(*watched.words(), code=1)
@@ -243,7 +241,7 @@ def test_a_suite_with_a_mistake_is_the_fault_of_its_commit(watched: WatchedRepos
     assert "tasks.cfg" in record["broken"][0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watched: WatchedRepository) -> None:
     rest = "patterns = ['ms=(\\d+)']\nmetrics = ['accuracy']\ncompute_method = ['last']\ncommand_to_execute = sh bench.sh\n"
     old = watched.commit(1000, {"tasks.cfg": f"[old]\n{rest}num_gpus = 0\n"})
@@ -257,7 +255,7 @@ def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watche
     assert "cannot be the control" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_program_built_as_fai_pep_does_is_measured_and_reported_in_its_form(
     watched: WatchedRepository, tmp_path: Path
 ) -> None:
@@ -344,11 +342,8 @@ def watching(watched: WatchedRepository, tmp_path: Path) -> Iterator[tuple[subpr
         words, cwd=watched.bw.cwd, env=watched.bw.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + 60
-        while not waits.exists():
-            assert process.poll() is None, process.stdout
-            assert time.monotonic() < until, "the second commit is not being measured"
-            time.sleep(0.05)
+        assert wait_for(lambda: waits.exists() or process.poll() is not None)
+        assert process.poll() is None, "the second commit is not being measured"
         yield process, goes_on
     finally:
         if process.poll() is None:
@@ -358,7 +353,6 @@ def watching(watched: WatchedRepository, tmp_path: Path) -> Iterator[tuple[subpr
             process.stdout.close()
 
 
-@pytest.mark.slow
 def test_a_second_watch_is_refused_and_after_sigterm_the_commit_in_hand_is_finished(
     watched: WatchedRepository, watching: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
 ) -> None:
@@ -367,13 +361,13 @@ def test_a_second_watch_is_refused_and_after_sigterm_the_commit_in_hand_is_finis
     assert "watching" in done.stderr
     process.send_signal(signal.SIGTERM)
     goes_on.touch()
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert commits_of([json.loads(line) for line in output.splitlines()]) == watched.commits[:2]
     assert (tmp_path / "last").read_text().strip() == watched.commits[1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_after_a_kill_it_goes_on_at_the_commit_it_was_at(
     watched: WatchedRepository, watching: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
 ) -> None:

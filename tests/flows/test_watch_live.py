@@ -39,7 +39,7 @@ def watch(bw: CommandLine, small: SmallRepository, first: str, code: int) -> lis
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_slow_down_is_watched_caught_verified_and_bisected_to_its_commit(tmp_path: Path, bw: CommandLine) -> None:
     small, commits = repository(tmp_path, 3000, 3000, 6000, 6000)
     records = watch(bw, small, commits[1], code=1)
@@ -58,7 +58,7 @@ def test_a_slow_down_is_watched_caught_verified_and_bisected_to_its_commit(tmp_p
     assert (found["found"], found["suspects"]) == (True, [commits[2]])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_a_slow_down_nothing_is_raised(tmp_path: Path, bw: CommandLine) -> None:
     small, commits = repository(tmp_path, 3000, 3000, 3000)
     records = watch(bw, small, commits[1], code=0)

@@ -18,7 +18,7 @@ for number in iterate("train", range(50), batch_size=2):
 print("the loop saw", number)
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("wheels")]
+pytestmark = pytest.mark.xdist_group("wheels")
 
 
 def clean_environment() -> dict[str, str]:
@@ -130,6 +130,7 @@ def test_both_wheels_hold_the_same_benchprobe(benchwright_wheel: Path, benchprob
     assert benchwright_wheel.name.split("-")[1] == benchprobe_wheel.name.split("-")[1]
 
 
+@pytest.mark.long
 def test_installed_benchwright_measures_a_command_from_another_folder(benchwright_bin: Path, tmp_path: Path) -> None:
     assert "0.1.0" in call(benchwright_bin / "bw", "--version", cwd=tmp_path)
     argv = [benchwright_bin / "python", "-c", "print('Speed: 12.5 items/sec')"]
@@ -152,12 +153,14 @@ def test_installed_benchwright_measures_a_command_from_another_folder(benchwrigh
     assert '"end"' in stream.read_text()
 
 
+@pytest.mark.long
 def test_installed_benchwright_has_its_specifications(benchwright_bin: Path, tmp_path: Path) -> None:
     planned = call(benchwright_bin / "bw", "plan", "examples", "--base", tmp_path / "base", cwd=tmp_path)
     assert "matrix-16" in planned
     assert "mlp_onnx" in planned
 
 
+@pytest.mark.long
 def test_installed_benchwright_measures_a_loop_whose_python_lacks_benchprobe(
     benchwright_bin: Path, tmp_path: Path
 ) -> None:
@@ -169,6 +172,7 @@ def test_installed_benchwright_measures_a_loop_whose_python_lacks_benchprobe(
     assert '"steps"' in stream.read_text()
 
 
+@pytest.mark.long
 def test_installed_benchprobe_runs_a_script_with_its_dashboard(benchprobe_bin: Path, tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     assert "the loop saw 49" in call(benchprobe_bin / "python", "loop.py", cwd=tmp_path)

@@ -3,9 +3,8 @@
 use_store.py URL ingest PREFIX COUNT SAMPLES [--die-at N]
 use_store.py URL ingest_all PREFIX COUNT SAMPLES [--die-at N]
 use_store.py URL migrate SCRIPTS [--die-at N]
-use_store.py URL hold SECONDS
-use_store.py --serve: a process of its own for each line of stdin, which is such a list of arguments in JSON; the exit
-code of each is told on stdout. What is imported is imported once.
+use_store.py --serve: each line of stdin is a list of such lists of arguments, in JSON. Each gets a process of its own, all at
+once; their exit codes are told on stdout. What is imported is imported once.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import json
 import os
 import signal
 import sys
-import time
 import traceback
 from pathlib import Path
 
@@ -57,35 +55,34 @@ def migrate(store: SqlStore, scripts: str) -> None:
         upgrade(connection, scripts=Path(scripts))
 
 
-def hold(store: SqlStore, seconds: str) -> None:
-    with writing(store._engine, store.where):
-        print("held", flush=True)
-        time.sleep(float(seconds))
-
-
 def serve() -> None:
     for line in sys.stdin:
-        pid = os.fork()
-        if pid == 0:
-            os.dup2(2, 1)
-            sys.argv[1:] = json.loads(line)
-            code = 1
-            try:
-                main()
-                code = 0
-            except Exception:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        pids = [forked(arguments) for arguments in json.loads(line)]
+        print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]), flush=True)
+
+
+def forked(arguments: list[str]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    os.dup2(2, 1)
+    sys.argv[1:] = arguments
+    code = 1
+    try:
+        main()
+        code = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
-    parser.add_argument("action", choices=["ingest", "ingest_all", "migrate", "hold"])
+    parser.add_argument("action", choices=["ingest", "ingest_all", "migrate"])
     parser.add_argument("arguments", nargs="*")
     parser.add_argument("--die-at", type=int)
     parser.add_argument("--die-anywhere", type=int, help="also while the store is made: the statements of any engine")
@@ -95,9 +92,7 @@ def main() -> None:
     store = open_store(options.url)
     if options.die_at:
         die_at(store._engine, options.die_at)
-    {"ingest": ingest, "ingest_all": ingest_all, "migrate": migrate, "hold": hold}[options.action](
-        store, *options.arguments
-    )
+    {"ingest": ingest, "ingest_all": ingest_all, "migrate": migrate}[options.action](store, *options.arguments)
     store.close()
     print("done")
 

@@ -68,9 +68,3 @@ def metric(body: dict[str, Any], name: str, benchmark: int = 0) -> dict[str, Any
     found = [m for m in body["results"][benchmark]["metrics"] if m["metric"] == name]
     assert found, f"no {name} in {[m['metric'] for m in body['results'][benchmark]['metrics']]}"
     return dict(found[0])
-
-
-def too_busy(effect: dict[str, Any]) -> bool:
-    """Whether too few pairs count because other tests ran beside this one."""
-    left_out = any("pairs do not count" in doubt for doubt in effect["doubts"])
-    return left_out and "a quieter machine" in (effect["advice"] or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 OK, FAILED = "ok", "failed"
+STEPS = (5, 500)  # a second, if each waits for 2 ms: never more, and on a busy machine far fewer
 LOG, LOOP, DEADLINE, JSON, KILLS = "log", "loop", "deadline", "json", "kills"
 
 
@@ -129,51 +130,49 @@ CASES = [
     # Loops: the value is the rate.
     Case("has_no_step", LOOP, FAILED, ("no_data", "invalid")),
     Case("is_left_at_once", LOOP, FAILED, ("no_data", "invalid")),
-    Case("is_left_by_break", LOOP, OK, value=(50, 500), said="ended after 17 of the 30 steps"),
+    Case("is_left_by_break", LOOP, OK, value=STEPS, said="ended after 17 of the 30 steps"),
     crashed("is_left_by_an_exception", group=LOOP),
-    Case("is_left_by_exit_0", LOOP, OK, value=(50, 500), said="of the 30 steps"),
+    Case("is_left_by_exit_0", LOOP, OK, value=STEPS, said="of the 30 steps"),
     Case("is_left_by_os_exit", LOOP, FAILED, ("no_data", "invalid")),
-    Case("is_never_left", LOOP, OK, value=(50, 500)),
+    Case("is_never_left", LOOP, OK, value=STEPS),
     invalid("has_a_batch_size_of_0", LOOP),
-    Case("has_a_negative_batch_size", LOOP, OK, value=(50, 500), said="cannot be a number of items"),
-    Case("has_a_batch_size_that_is_no_number", LOOP, OK, value=(50, 500), said="batch"),
-    Case("has_a_batch_size_of_nan", LOOP, OK, value=(50, 500), said="batch"),
-    Case("has_a_huge_batch_size", LOOP, OK, value=(50, 500), said="cannot be a number of items"),
-    Case("lies_about_its_length", LOOP, OK, value=(50, 500), said="of the 30 steps"),
-    Case("cannot_tell_its_length", LOOP, OK, value=(50, 500)),
+    Case("has_a_negative_batch_size", LOOP, OK, value=STEPS, said="cannot be a number of items"),
+    Case("has_a_batch_size_that_is_no_number", LOOP, OK, value=STEPS, said="batch"),
+    Case("has_a_batch_size_of_nan", LOOP, OK, value=STEPS, said="batch"),
+    Case("has_a_huge_batch_size", LOOP, OK, value=STEPS, said="cannot be a number of items"),
+    Case("lies_about_its_length", LOOP, OK, value=STEPS, said="of the 30 steps"),
+    Case("cannot_tell_its_length", LOOP, OK, value=STEPS),
     crashed("has_data_that_fail", group=LOOP),
     invalid("gives_a_nan_loss", LOOP, said="loss"),
-    Case("gives_a_rate", LOOP, OK, value=(50, 500), said="rate"),
-    Case("gives_a_step_time", LOOP, OK, value=(50, 500), said="step_time"),
-    Case("gives_a_huge_number", LOOP, OK, value=(50, 500)),
-    Case("gives_words", LOOP, OK, value=(50, 500), said="give"),
-    Case("gives_an_odd_name", LOOP, OK, value=(50, 500)),
-    Case("gives_very_many_names", LOOP, OK, value=(50, 1000)),
-    Case("puts_epochs_around_train", LOOP, OK, value=(400, 4000)),
-    Case("is_sane_before_it_trains", LOOP, OK, value=(400, 4000)),
-    Case("comes_in_bursts", LOOP, OK, value=(80, 180)),
-    Case("waits_for_data", LOOP, OK, value=(25, 50)),
+    Case("gives_a_rate", LOOP, OK, value=STEPS, said="rate"),
+    Case("gives_a_step_time", LOOP, OK, value=STEPS, said="step_time"),
+    Case("gives_a_huge_number", LOOP, OK, value=STEPS),
+    Case("gives_words", LOOP, OK, value=STEPS, said="give"),
+    Case("gives_an_odd_name", LOOP, OK, value=STEPS),
+    Case("gives_very_many_names", LOOP, OK, value=(5, 1000)),
+    Case("puts_epochs_around_train", LOOP, OK, value=(40, 4000)),
+    Case("is_sane_before_it_trains", LOOP, OK, value=(40, 4000)),
+    Case("comes_in_bursts", LOOP, OK, value=(8, 180)),
+    Case("waits_for_data", LOOP, OK, value=(2, 50)),
     Case("slows_the_clock", LOOP, FAILED, ("invalid",)),
     Case("turns_the_clock_back", LOOP, FAILED, ("invalid",)),
-    Case("sets_the_wall_clock_back", LOOP, OK, value=(50, 500)),
+    Case("sets_the_wall_clock_back", LOOP, OK, value=STEPS),
     Case("breaks_json", LOOP, OK, said="no loop is instrumented"),  # it cannot say anything
-    Case("breaks_os_write", LOOP, OK, value=(50, 500)),
-    Case("closes_our_descriptors", LOOP, OK, value=(50, 500)),
-    Case("takes_our_descriptors", LOOP, OK, value=(50, 500)),
+    Case("breaks_os_write", LOOP, OK, value=STEPS),
+    Case("closes_our_descriptors", LOOP, OK, value=STEPS),
+    Case("takes_our_descriptors", LOOP, OK, value=STEPS),
     Case("forgets_its_configuration", LOOP, OK, said="no loop is instrumented"),
     Case("changes_its_configuration", LOOP, OK, said="no loop is instrumented"),
-    Case("clears_the_environment", LOOP, OK, value=(50, 500)),
-    Case("claims_another_rank", LOOP, OK, value=(50, 500)),
-    invalid(
-        "has_two_of_one_rank", LOOP, said="rank 0 began loop 'train' and never finished it"
-    ),  # the child says nothing
+    Case("clears_the_environment", LOOP, OK, value=STEPS),
+    Case("claims_another_rank", LOOP, OK, value=STEPS),
+    invalid("has_two_of_one_rank", LOOP, said="rank 0 began loop 'train' and never finished it"),
     invalid("loses_a_rank", LOOP, said="rank 1 began loop 'train' and never finished it"),
-    Case("forks_in_its_loop", LOOP, OK, value=(50, 1000)),
-    Case("loops_in_threads", LOOP, OK, value=(50, 500)),
+    Case("forks_in_its_loop", LOOP, OK, value=(5, 1000)),
+    Case("loops_in_threads", LOOP, OK, value=STEPS),
     Case("spoofs_steps", LOOP, FAILED, ("invalid",)),
-    Case("is_stopped_for_a_while", LOOP, OK, value=(5, 250), said="stopped"),
-    Case("fails_in_close", LOOP, OK, value=(50, 500)),  # as plain Python ignores it
-    Case("recurses_deeply", LOOP, OK, value=(50, 500)),
+    Case("is_stopped_for_a_while", LOOP, OK, value=(0.1, 250), said="stopped"),
+    Case("fails_in_close", LOOP, OK, value=STEPS),  # as plain Python ignores it
+    Case("recurses_deeply", LOOP, OK, value=STEPS),
     # Deadlines.
     *(
         Case(name, DEADLINE, FAILED, ("timed_out",), said="it ran longer than 1 s")
@@ -192,3 +191,17 @@ CASES = [
     Case("says_json_twice", JSON, OK, value=(5, 7)),
     no_data("says_json_cut_off", JSON),
 ]
+
+# Tried on every change: of each kind of lie a cheap one.
+QUICK = {
+    *(
+        "prints_nan",
+        "prints_words",
+        "prints_to_stderr",
+        "prints_then_exits_1",
+        "prints_after_its_end",
+        "leaves_a_sleeper",
+    ),
+    *("spoofs_a_metric", "truncates_its_stream"),
+    *("gives_a_nan_loss", "is_left_by_break", "has_two_of_one_rank", "loses_a_rank"),
+}

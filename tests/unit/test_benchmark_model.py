@@ -60,7 +60,6 @@ def test_the_run_is_kept_and_found_by_every_command(net: Any, tmp_path: Path) ->
     assert len(run.result("mlp@torch-eager").counted) == 2
 
 
-@pytest.mark.slow
 def test_a_build_is_made_here_measured_in_its_own_process_and_used_again(net: Any, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

@@ -12,6 +12,23 @@ import sys
 import threading
 import time
 
+
+def wait_until(is_so):
+    """Not for a time: a busy machine may take any."""
+    while not is_so():
+        time.sleep(0.01)
+
+
+def events(path, event):
+    """The lines of the stream `path` that tell of `event`; one may be half written."""
+    with open(path, errors="replace") as lines:
+        return [json.loads(line) for line in lines if f'"event":"{event}"' in line and line.endswith("}\n")]
+
+
+def tells_of_my_loop():
+    return any(each["process"] == os.getpid() for each in events(stream(), "loop"))
+
+
 # What they print.
 
 
@@ -288,10 +305,17 @@ def runs_out_of_memory():
 # What they leave behind.
 
 
+def outlive_the_program():
+    """In a child of it: returns once its end was noticed. Children are asked to end soon after; that has to wait."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    path = stream()
+    wait_until(lambda: events(path, "exit"))
+
+
 def forks_and_exits():
     """The child does the work, after the program has ended."""
     if os.fork() == 0:
-        time.sleep(0.2)
+        outlive_the_program()
         print("speed 999", flush=True)
         os._exit(0)
     os._exit(0)
@@ -300,7 +324,7 @@ def forks_and_exits():
 def prints_after_its_end():
     print("speed 5", flush=True)
     if os.fork() == 0:
-        time.sleep(0.2)
+        outlive_the_program()
         os.write(1, b"speed 999\n")
         os._exit(0)
     os._exit(0)
@@ -311,9 +335,10 @@ def daemonises_and_prints():
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
+            outlive_the_program()
             os.environ.clear()
-            time.sleep(0.2)
             os.write(1, b"speed 999\n")
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             time.sleep(60)
         os._exit(0)
     os._exit(0)
@@ -463,7 +488,7 @@ def removes_its_log():
 
 def truncates_its_log():
     print("speed 5\nspeed 7", flush=True)
-    time.sleep(0.5)
+    wait_until(lambda: 7.0 in [value for metric in events(stream(), "metric") for value in metric["values"]])
     os.truncate(stream()[: -len(".data")] + ".log", 0)
 
 
@@ -542,7 +567,7 @@ def is_left_by_os_exit():
     from benchprobe import iterate
 
     for _ in iterate("train", range(60)):
-        time.sleep(0.5)  # the loop is told of by then; its first step is never done, however busy the machine is
+        wait_until(tells_of_my_loop)  # and not of its first step, which is never done
         os._exit(0)
 
 
@@ -776,25 +801,28 @@ def claims_another_rank():
 
 
 def has_two_of_one_rank():
-    os.environ["RANK"], os.environ["WORLD_SIZE"] = "0", "2"
+    """Two processes say that they are rank 0; one dies in its loop."""
     child = os.fork()
-    loop_of_steps()
-    if child == 0:
-        os._exit(0)
+    loop_of_a_rank(0, is_lost=child == 0)
     os.wait()
 
 
 def loses_a_rank():
     """Of two ranks, one dies in its loop, and the program is content."""
     child = os.fork()
-    os.environ["RANK"], os.environ["WORLD_SIZE"] = ("1" if child == 0 else "0"), "2"
+    loop_of_a_rank(1 if child == 0 else 0, is_lost=child == 0)
+    os.wait()
+
+
+def loop_of_a_rank(rank, is_lost):
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = str(rank), "2"
     from benchprobe import iterate
 
     for n in iterate("train", range(60)):
         time.sleep(0.002)
-        if child == 0 and n == 5:
+        if is_lost and n == 5:
+            wait_until(tells_of_my_loop)
             os.kill(os.getpid(), signal.SIGKILL)
-    os.wait()
 
 
 def forks_in_its_loop():

@@ -54,7 +54,7 @@ class Measuring:
         return trial_of(run.results[0])
 
 
-@pytest.mark.parametrize("how", ["really", "says"])
+@pytest.mark.parametrize("how", ["really", pytest.param("says", marks=pytest.mark.long)])
 def test_the_largest_batch_of_a_real_program_is_found_and_kept(tmp_path, how):
     path = tmp_path / "scaling.yaml"
     [search] = find_and_save(["hungry"], Measuring(tmp_path, 44, how), path, bounds=Bounds(start=16), cpu=4)

@@ -81,6 +81,7 @@ def streams(run: RunFolder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.path.glob("*.data")}
 
 
+@pytest.mark.long
 def test_the_doctor_makes_its_runs_in_the_same_way_and_keeps_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from forked_python import ForkedPython
 
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.hooks.imports import ImportWatch
@@ -120,9 +121,21 @@ class Ended:
         return event
 
 
+@pytest.fixture(scope="session")
+def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPython]:
+    """Python with torch imported, once for all tests of this process."""
+    pytest.importorskip("torch")
+    python = ForkedPython(tmp_path_factory.mktemp("python") / "site")
+    yield python
+    python.close()
+
+
 @pytest.fixture
-def under_discovery(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
-    """`under_discovery(program or path, "--flag", mode=…)`: runs it so, in its own folder."""
+def under_discovery(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ended]:
+    """`under_discovery(program or path, "--flag", mode=…)`: runs it so, in its own folder.
+
+    `forked`: in a process that has imported torch, where neither its start nor its imports matter.
+    """
     numbers = iter(range(1000))
 
     def run(
@@ -130,6 +143,7 @@ def under_discovery(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
         *args: str,
         python: tuple[str, ...] = (sys.executable,),
         plainly: bool = False,
+        forked: bool = False,
         stdin: str = "",
         **settings: Any,
     ) -> Ended:
@@ -140,10 +154,13 @@ def under_discovery(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
         stream = tmp_path / f"stream{number}.data"
         config = {"stream": str(stream), "warmup": {"steps": 0}, "models": {"mode": "discover", **settings}}
         env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "BENCHPROBE_CONFIG": json.dumps(config)}
+        if forked:
+            start: ForkedPython = request.getfixturevalue("forked_python")
+            return Ended(start.run(str(path), *args, env=env, cwd=path.parent, input=stdin, plainly=plainly), stream)
         module = [] if plainly else ["-m", "benchmodels"]
         command = [*python, *module, str(path), *args]
         done = subprocess.run(
-            command, env=env, cwd=path.parent, input=stdin, capture_output=True, text=True, timeout=100
+            command, env=env, cwd=path.parent, input=stdin, capture_output=True, text=True, timeout=600
         )
         return Ended(done, stream)
 

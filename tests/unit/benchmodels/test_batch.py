@@ -177,7 +177,7 @@ class TestLayers:
         assert not network.convolution._forward_pre_hooks
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("transformers")
 def test_transformers_say_what_their_inputs_are() -> None:
     transformers: Any = pytest.importorskip("transformers")
     config = transformers.BertConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)

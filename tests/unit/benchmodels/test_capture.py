@@ -7,11 +7,15 @@ import textwrap
 import pytest
 
 CAPTURING = """
-import sys
+import sys, time
 from benchmodels.discover.capture import run_until_call
 from benchmodels.settings import read_settings
 def then(captured):
     import torch
+    taken = getattr(sys.modules["__main__"], "taken", None)
+    if taken is not None:
+        taken.set()
+        time.sleep(0.5)  # meanwhile the script ends
     module = torch.nn.Module
     print("captured", type(captured.module).__name__, captured.names, [tuple(a.shape) for a in captured.args],
           {k: tuple(v.shape) for k, v in captured.kwargs.items()}, captured.identity, captured.weights is not None)
@@ -66,14 +70,14 @@ def capturing(under_discovery, tmp_path):
     def run(identity: str, *args: str, program: str = SCRIPT):
         script.write_text(textwrap.dedent(program))
         return under_discovery(
-            driver, str(script), *args, mode="measure", identity=identity, weights=True, plainly=True
+            driver, str(script), *args, mode="measure", identity=identity, weights=True, plainly=True, forked=True
         )
 
     return run
 
 
 def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discovery, capturing):
-    found = under_discovery(UNCOMPILED)
+    found = under_discovery(UNCOMPILED, forked=True)
     assert [m["class"] for m in found.models] == ["Linear", "Linear", "Own"]
     other, model, own = (m["identity"] for m in found.models)
     taken = capturing(model)
@@ -122,16 +126,18 @@ IN_A_THREAD = """
     import threading, time
     import torch
     layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
+    taken = threading.Event()
     def call():
         layer(x)
+        taken.set()
         time.sleep(1)
     threading.Thread(target=call, daemon=True).start()
-    time.sleep(0.5)
+    taken.wait(300)
     """
 
 
 def test_a_model_that_a_thread_calls_is_kept_though_the_script_ends(under_discovery, capturing):
-    (model,) = under_discovery(IN_A_THREAD).models
+    (model,) = under_discovery(IN_A_THREAD, forked=True).models
     for ending in ("", "1 / 0", "import os; os._exit(3)", "raise SystemExit(2)"):
         taken = capturing(model["identity"], program=IN_A_THREAD + ending)
         assert (taken.code, taken.all("failure")) == (0, []), ending

@@ -522,7 +522,7 @@ def test_inputs_are_looked_at_without_asking_them(found):
     assert {"name": "odd.1.a", "shape": [3, 4], "dtype": "float32"} in models["Net"]["inputs"]
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("transformers")
 def test_a_generating_model_of_transformers_is_grouped(found_in, programs_folder):
     pytest.importorskip("transformers")
     models = found_in(programs_folder / "generates.py")

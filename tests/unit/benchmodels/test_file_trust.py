@@ -208,7 +208,6 @@ def test_sizes_are_arithmetic(expression: str, known: bool) -> None:
     assert is_arithmetic(expression) is known
 
 
-@pytest.mark.slow
 def test_what_torch_writes_is_believed_and_what_it_would_run_is_not(tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch")
     nn = torch.nn

@@ -168,7 +168,9 @@ def test_code_is_no_part_of_it_where_that_is_switched_off(identity, monkeypatch)
 
 def test_helpers_in_other_files_of_the_user_count(under_discovery, tmp_path):
     program = """
+        import sys
         import torch
+        sys.dont_write_bytecode = True
         import package.helpers
         class Net(torch.nn.Linear):
             def forward(self, x): return package.helpers.act(super().forward(x))
@@ -178,7 +180,7 @@ def test_helpers_in_other_files_of_the_user_count(under_discovery, tmp_path):
     found = set()
     for result in ("x", "x + 1"):
         (tmp_path / "package" / "helpers.py").write_text(f"def act(x):\n    return {result}\n")
-        (model,) = under_discovery(program, python=(sys.executable, "-B")).models
+        (model,) = under_discovery(program, forked=True).models
         found.add(model["identity"])
     assert len(found) == 2
 
@@ -201,6 +203,7 @@ def test_what_the_script_puts_into_libraries_counts(found, torch):
     assert len(identities) == 4
 
 
+@pytest.mark.xdist_group("transformers")
 def test_what_a_library_takes_from_a_configuration_as_it_runs_counts(torch):
     transformers = pytest.importorskip("transformers")
     sizes = {
@@ -247,7 +250,7 @@ def test_settings_of_torchs_own_classes_count(torch):
 
 def test_the_same_script_gives_the_same_identities_in_two_processes(under_discovery, programs_folder):
     """On the machine with a GPU, too: these are what Python 3.12 with torch 2.11 found there."""
-    first = under_discovery(programs_folder / "two_models.py", weights=True)
+    first = under_discovery(programs_folder / "two_models.py", weights=True, forked=True)
     second = under_discovery(programs_folder / "two_models.py", weights=True, python=(sys.executable, "-R"))
     assert first.code == 0, first.errors
     told = [(m["class"], m["identity"]) for m in first.models]

@@ -84,6 +84,11 @@ def no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"benchmodels.measure.{module}.gc", nothing)
 
 
+@pytest.fixture(autouse=True)
+def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmodels.measure.timing.ROUND_NS", 1_000_000)
+
+
 INPUTS = {"x": np.arange(6.0, dtype=np.float32).reshape(2, 3)}
 RIGHT = Reference({"y": INPUTS["x"].astype(np.float64) * 2}, "float64 eager", [OutputError(0.0, 0.0, 1.0)])
 

@@ -69,10 +69,10 @@ def test_models_of_a_notebook_are_found_and_named_by_cell(under_discovery: Any, 
         "net = Net()\nnet(torch.ones(3, 4))",
     )
     (tmp_path / "nb.ipynb").write_bytes(notebook_of(*cells))
-    ended = under_discovery(tmp_path / "nb.ipynb")
+    ended = under_discovery(tmp_path / "nb.ipynb", forked=True)
     (net,) = ended.models
     assert net["place"] == {"file": str(tmp_path / "nb.ipynb"), "cell": 4, "line": 2}
     assert net["made_at"] == {"file": str(tmp_path / "nb.ipynb"), "cell": 4, "line": 1}
     assert "cell 1, line 1 (!pip install torch)" in ended.one("message")["text"]
     (tmp_path / "same.py").write_text("\n".join(cell for cell in cells if isinstance(cell, str)).replace("!pip", "#"))
-    assert under_discovery(tmp_path / "same.py").models[0]["identity"] == net["identity"]
+    assert under_discovery(tmp_path / "same.py", forked=True).models[0]["identity"] == net["identity"]

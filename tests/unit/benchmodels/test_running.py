@@ -103,7 +103,8 @@ def test_a_thread_that_goes_on_calling_a_model_does_not_spoil_the_end(under_disc
             while True: layer(x); calls.release(); time.sleep(0.001)
         for _ in range(4): threading.Thread(target=loop, daemon=True).start()
         for _ in range(20): calls.acquire()
-        """
+        """,
+        forked=True,
     )
     assert (found.code, found.errors) == (0, "")
     assert found.models[0]["calls"] > 4
@@ -116,8 +117,9 @@ def test_a_script_without_torch_ends_with_a_word_about_it(under_discovery):
 
 def test_random_numbers_are_the_same_in_every_run_unless_left_alone(under_discovery):
     program = "import random; print(random.random())"
-    assert under_discovery(program).output == under_discovery(program).output
-    assert under_discovery(program, seed=5).output != under_discovery(program).output
+    plain = under_discovery(program).output
+    assert under_discovery(program).output == plain
+    assert under_discovery(program, seed=5).output != plain
     assert under_discovery(program, seed=None).output != under_discovery(program, seed=None).output
 
 
@@ -159,7 +161,7 @@ def test_a_wrong_configuration_is_told(tmp_path, config, words):
 
 
 def test_a_script_that_fails_keeps_what_was_found_and_shows_no_frame_of_ours(under_discovery, programs_folder):
-    found = under_discovery(programs_folder / "endings.py", "in_model")
+    found = under_discovery(programs_folder / "endings.py", "in_model", forked=True)
     plain = subprocess.run(
         [sys.executable, str(programs_folder / "endings.py"), "in_model"], capture_output=True, text=True
     )
@@ -171,14 +173,14 @@ def test_a_script_that_fails_keeps_what_was_found_and_shows_no_frame_of_ours(und
 
 @pytest.mark.parametrize(("how", "code", "calls"), [("os_exit", 9, [1]), ("late", 7, [1, 1])])
 def test_however_the_script_ends_the_last_counts_are_told(under_discovery, programs_folder, how, code, calls):
-    found = under_discovery(programs_folder / "endings.py", how)
+    found = under_discovery(programs_folder / "endings.py", how, forked=True)
     assert found.code == code
     assert [model["calls"] for model in found.models] == calls
     assert found.one("discovery_end")["models"] == len(calls)
 
 
 def test_a_script_that_is_killed_leaves_what_was_found(under_discovery, programs_folder):
-    found = under_discovery(programs_folder / "endings.py", "kill")
+    found = under_discovery(programs_folder / "endings.py", "kill", forked=True)
     assert found.code == -9
     assert [(model["class"], model["calls"], model["inputs"][0]["shape"]) for model in found.models] == [
         ("Linear", 1, [3, 4])
@@ -187,7 +189,7 @@ def test_a_script_that_is_killed_leaves_what_was_found(under_discovery, programs
 
 
 def test_a_forked_child_tells_only_what_it_found_itself(under_discovery, programs_folder):
-    found = under_discovery(programs_folder / "endings.py", "fork")
+    found = under_discovery(programs_folder / "endings.py", "fork", forked=True)
     assert found.code == 0, found.errors
     in_main, in_child = found.models
     assert (in_main["calls"], in_main["main_process"], in_main["reason"]) == (2, True, None)

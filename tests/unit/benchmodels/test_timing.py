@@ -65,21 +65,21 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
     assert len(set(counts.values())) == 1, "in each round everybody makes the same number of calls"
 
 
-@pytest.mark.usefixtures("short_rounds")
-def test_inputs_of_streams_are_made_before_anybody_calls_and_not_too_many() -> None:
+def test_inputs_of_streams_are_made_before_anybody_calls_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "ROUND_NS", 10**12)  # so that `most_calls` are made, however slow a call is
     ready: list[int] = []
     most = 0
 
     def inputs() -> int:
         nonlocal most
-        time.sleep(0.002)
+        time.sleep(0.02)
         ready.append(1)
         most = max(most, len(ready))
         return 1
 
     rates = streams_rates([lambda: Caller(lambda x: ready.pop(), inputs, lambda: None)] * 2, most_calls=3)
     assert most == 2 * 3
-    assert max(rates) > 2 / 0.002, "what the inputs take is no part of it"
+    assert max(rates) > 2 / 0.02, "what the inputs take is no part of it"
 
 
 @pytest.mark.usefixtures("short_rounds")

@@ -12,7 +12,8 @@ from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NO_FORWARD, SPREAD, NotIn
 from benchmodels.zoo.transformers import build, catalogue, outputs, sizes
 from benchmodels.zoo.transformers.zoo import TransformersZoo
 
-pytestmark = pytest.mark.timeout(600)  # a loaded machine imports slowly
+# One process imports the library for all; a loaded machine imports slowly.
+pytestmark = [pytest.mark.xdist_group("transformers"), pytest.mark.timeout(600)]
 
 AUTO = """
 from collections import OrderedDict

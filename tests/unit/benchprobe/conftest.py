@@ -95,7 +95,7 @@ class Programs:
 
     def finish(self, process: subprocess.Popen[str]) -> Recorded:
         try:
-            output, errors = process.communicate(timeout=60)
+            output, errors = process.communicate(timeout=600)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

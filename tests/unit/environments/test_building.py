@@ -21,6 +21,7 @@ from benchwright.environments.package_indexes import configured_indexes
 from benchwright.environments.tools import Tools
 
 TOOLS = ["uv", "pip"]
+PIP_IS_LONG = ["uv", pytest.param("pip", marks=pytest.mark.long)]  # where uv shows the same of our part of it
 pytestmark = pytest.mark.usefixtures("only_local_packages")
 
 
@@ -68,7 +69,7 @@ def test_an_environment_holds_what_was_asked_for(site: Site, benchmark_of: Any, 
     assert made.path == site.folders.link("bench")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_a_pip_of_our_own_the_new_environment_brings_one(site: Site, benchmark_of: Any) -> None:
     (group,) = groups_of([benchmark_of(files={"requirements.in": "beta"})], arch="cpu")
     installer = Pip(configured_indexes(os.environ), own_pip=False)
@@ -128,9 +129,16 @@ def test_update_rebuilds_only_for_newer_versions(
     assert site.version("alpha") == "1.5"
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+FAILURES = [("alpha\nnothere\n", "nothere"), ("alpha>=3", "alpha"), ("broken", "broken")]
+
+
 @pytest.mark.parametrize(
-    ("requirement", "package"), [("alpha\nnothere\n", "nothere"), ("alpha>=3", "alpha"), ("broken", "broken")]
+    ("requirement", "package", "tool"),
+    [
+        *((*failure, "uv") for failure in FAILURES),
+        (*FAILURES[0], "pip"),
+        *(pytest.param(*failure, "pip", marks=pytest.mark.long) for failure in FAILURES[1:]),
+    ],
 )
 def test_a_failure_names_the_package_and_leaves_the_old_environment(
     site: Site, benchmark_of: Any, requirement: str, package: str, tool: str
@@ -169,7 +177,7 @@ def test_members_share_one_environment_and_conflicts_are_explained(site: Site, b
     assert "gamma" in (failed.detail or "")
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", PIP_IS_LONG)
 def test_constraints_of_the_vendor_and_of_the_entry_hold(
     site: Site, benchmark_of: Any, tmp_path: Path, tool: str
 ) -> None:
@@ -181,7 +189,7 @@ def test_constraints_of_the_vendor_and_of_the_entry_hold(
     assert own.packages["alpha"] == "1.0"
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", PIP_IS_LONG)
 def test_voir_is_installed_beside_pins_with_hashes(site: Site, benchmark_of: Any, packages: Path, tool: str) -> None:
     import hashlib
 

@@ -21,7 +21,9 @@ from benchwright.environments.pins import (
 )
 from benchwright.environments.tools import Tools
 
-pytestmark = [pytest.mark.usefixtures("only_local_packages"), pytest.mark.parametrize("tool", ["uv", "pip"])]
+pytestmark = pytest.mark.usefixtures("only_local_packages")
+with_both = pytest.mark.parametrize("tool", ["uv", "pip"])
+with_pip_if_long = pytest.mark.parametrize("tool", ["uv", pytest.param("pip", marks=pytest.mark.long)])
 
 
 class Folder:
@@ -51,6 +53,7 @@ def folder(tmp_path: Path, tool: str) -> Folder:
     return Folder(tmp_path, tool)
 
 
+@with_both
 def test_every_package_gets_its_version_and_hash(folder: Folder, tmp_path: Path) -> None:
     (file,) = folder.pin(folder.source("a", "beta\n"))
     assert (file.packages, file.hashes, file.changed) == ({"alpha": "1.0", "beta": "1.0"}, True, True)
@@ -60,12 +63,14 @@ def test_every_package_gets_its_version_and_hash(folder: Folder, tmp_path: Path)
     assert not list((tmp_path / "a").glob("*.part"))
 
 
+@with_pip_if_long
 def test_all_files_of_a_group_agree(folder: Folder) -> None:
     files = folder.pin(folder.source("a", "alpha\n"), folder.source("b", "beta\n"))
     assert [f.packages["alpha"] for f in files] == ["1.0", "1.0"]
     assert "beta" not in files[0].packages
 
 
+@with_pip_if_long
 def test_what_is_pinned_stays_unless_it_is_done_from_scratch(folder: Folder) -> None:
     source = folder.source("a", "alpha\n")
     Path(source.target).write_text("alpha==1.0\n")
@@ -74,18 +79,21 @@ def test_what_is_pinned_stays_unless_it_is_done_from_scratch(folder: Folder) -> 
     assert folder.pin(source, scratch=True)[0].packages == {"alpha": "2.0"}
 
 
+@with_pip_if_long
 def test_an_old_pin_that_does_not_fit_any_more_gives_way(folder: Folder) -> None:
     source = folder.source("a", "alpha>=2\n")
     Path(source.target).write_text("alpha==1.0\n")
     assert folder.pin(source)[0].packages == {"alpha": "2.0"}
 
 
+@with_both
 def test_constraints_hold(folder: Folder, tmp_path: Path) -> None:
     limits = tmp_path / "cpu.txt"
     limits.write_text("alpha<2\n")
     assert folder.pin(folder.source("a", "alpha\n"), constraints=(str(limits),))[0].packages == {"alpha": "1.0"}
 
 
+@with_both
 def test_no_solution_changes_no_file(folder: Folder) -> None:
     good, bad = folder.source("a", "alpha\n"), folder.source("b", "nothere\n")
     with pytest.raises(CannotPin) as caught:
@@ -95,12 +103,14 @@ def test_no_solution_changes_no_file(folder: Folder) -> None:
     assert not os.path.exists(bad.target)
 
 
+@with_pip_if_long
 def test_voir_is_pinned_for_a_folder_with_a_voirfile(folder: Folder, tmp_path: Path) -> None:
     (file,) = folder.pin(folder.source("a", "alpha\n", added=("voir",)))
     assert file.packages == {"alpha": "2.0", "voir": "0.2.24"}
     assert "benchwright-pin-" not in Path(file.path).read_text()
 
 
+@with_pip_if_long
 def test_indexes_that_were_named_are_written_down_without_passwords(
     folder: Folder, tmp_path: Path, packages: Path
 ) -> None:
@@ -113,6 +123,7 @@ def test_indexes_that_were_named_are_written_down_without_passwords(
     assert "word" not in text.replace("wording", "")
 
 
+@with_both
 def test_a_simple_index_gives_hashes_too(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = make_wheel(tmp_path / "wheels", "epsilon", "3.0")
     monkeypatch.delenv("PIP_NO_INDEX")
@@ -121,6 +132,7 @@ def test_a_simple_index_gives_hashes_too(folder: Folder, tmp_path: Path, monkeyp
     assert (file.packages, file.hashes) == ({"epsilon": "3.0"}, True)
 
 
+@with_both
 def test_pins_are_read_with_their_hashes_and_markers(tool: str) -> None:
     text = (
         "# by\n--index-url https://x.test\nalpha==1.0 ; python_version > '3' \\\n    --hash=sha256:ab==\nBeta_x===2\n"

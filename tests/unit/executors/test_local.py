@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -58,10 +57,8 @@ def test_an_error_of_the_listener_ends_the_job(make_job):
             pids.append(pid)
             raise KeyboardInterrupt
 
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), LocalExecutor() as executor:
         executor.run([make_job("sleep", "300")], Broken())
-    assert time.monotonic() - began < 20
     assert not psutil.pid_exists(pids[0])
 
 

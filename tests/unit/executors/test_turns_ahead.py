@@ -40,7 +40,7 @@ threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 times = {"started": time.monotonic(), "worked": [], "cores": [cores()]}
 turn = Turn()
 if sys.argv[1] == "slow":
-    work(0.5)
+    work(0.3)
 while sys.argv[1] == "late" and not os.path.exists(sys.argv[2].replace("0.json", "1.json")):
     time.sleep(0.01)
 turn.wait(Reports())
@@ -50,13 +50,13 @@ with turn.quiet():
     times["quiet"] = [time.monotonic()]
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), 9)
-    time.sleep(0.4)
+    time.sleep(2.0 if sys.argv[1] == "slow" else 0.4)
     times["quiet"].append(time.monotonic())
 times["passed_on"] = time.monotonic()
 if sys.argv[1] != "silent":
     turn.pass_on()
 times["cores"].append(cores())
-work(0.8 if sys.argv[1] == "slow" else 0.2)
+work(0.3)
 times["ended"] = time.monotonic()
 with open(sys.argv[2], "w") as file:
     json.dump(times, file)
@@ -100,7 +100,7 @@ def test_they_start_early_are_measured_one_by_one_and_none_waits_for_a_dead_one(
 
 def test_nobody_waits_for_one_that_takes_long_to_start_up(tmp_path):
     with LocalExecutor() as executor:
-        outcomes = executor.run(jobs_in(tmp_path, "late", "fine", timeout_s=20.0), Listener())
+        outcomes = executor.run(jobs_in(tmp_path, "late", "fine", timeout_s=300.0), Listener())
     assert [outcome.exit_code for outcome in outcomes] == [0, 0]
     assert times_of(tmp_path, 1)["turn"] < times_of(tmp_path, 0)["turn"]
 
@@ -123,29 +123,29 @@ def test_those_not_started_yet_are_not_started_after_a_stop(tmp_path):
 def test_whoever_starts_up_or_is_checked_is_held_back_while_another_is_measured(tmp_path):
     """And that is no pause of the program, nor does it count against its time limit."""
     with LocalExecutor() as executor:
-        outcomes = executor.run(jobs_in(tmp_path, *["slow"] * 3, timeout_s=2.5), Listener())
+        outcomes = executor.run(jobs_in(tmp_path, *["slow"] * 3, timeout_s=5.0), Listener())
     assert [outcome.exit_code for outcome in outcomes] == [0, 0, 0]
     made = [times_of(tmp_path, place) for place in range(3)]
     for measured in made:
         began, ended = measured["quiet"]
         for moments in (times["worked"] for times in made if times is not measured):
-            assert not [moment for moment in moments if began + 0.1 < moment < ended]
+            assert not [moment for moment in moments if began + 1.0 < moment < ended]
     for place in range(3):
         assert '"pause"' not in (tmp_path / f"job{place}.data").read_text()
     lasted = max(times["ended"] - times["started"] for times in made)
-    assert lasted > 2.5  # 1.7 s of its own; the others' turns made it longer than its limit
+    assert lasted > 5.0  # 2.6 s of its own; the others' turns made it longer than its limit
 
 
 def test_one_that_is_killed_while_it_is_measured_holds_nobody_back(tmp_path):
     with LocalExecutor() as executor:
-        outcomes = executor.run(jobs_in(tmp_path, "killed", "slow", timeout_s=20.0), Listener())
+        outcomes = executor.run(jobs_in(tmp_path, "killed", "slow", timeout_s=300.0), Listener())
     assert [outcome.exit_code for outcome in outcomes] == [None, 0]
 
 
 def test_a_mark_left_by_a_dead_process_holds_nobody_back(tmp_path):
     gone = subprocess.Popen(["true"])
     gone.wait()
-    jobs = jobs_in(tmp_path, "fine", timeout_s=20.0)
+    jobs = jobs_in(tmp_path, "fine", timeout_s=300.0)
     (tmp_path / "turns" / "quiet-7").write_text(str(gone.pid))
     with LocalExecutor() as executor:
         [outcome] = executor.run(jobs, Listener())

@@ -115,7 +115,7 @@ def in_child(
 def test_a_build_that_was_killed_is_none(small: SmallRepository, tmp_path: Path) -> None:
     make = "echo half > half.txt; touch ../started; sleep ${NAP:-0}; echo whole > built.txt\n"
     small.commit("slow", {"make.sh": make})
-    with in_child(small, "HEAD", tmp_path / "cache", nap="0.5") as killed:
+    with in_child(small, "HEAD", tmp_path / "cache", nap="5") as killed:
         deadline = time.monotonic() + 60
         while not list((tmp_path / "cache").glob("*/*/started")):
             assert time.monotonic() < deadline
@@ -134,11 +134,9 @@ def test_two_processes_build_a_commit_once(small: SmallRepository, tmp_path: Pat
 
 
 def test_a_daemon_that_a_build_leaves_behind_blocks_nobody(small: SmallRepository, tmp_path: Path) -> None:
-    recipe = BuildRecipe(command="sleep 20 >/dev/null 2>&1 & echo $! > ../daemon")
+    recipe = BuildRecipe(command="sleep 2000 >/dev/null 2>&1 & echo $! > ../daemon")
     first = built(small, "HEAD", tmp_path / "cache", recipe)
-    began = time.monotonic()
     assert built(small, "HEAD", tmp_path / "cache", recipe).reused
-    assert time.monotonic() - began < 10
     os.kill(int((source(first).parent / "daemon").read_text()), signal.SIGKILL)
 
 

@@ -69,8 +69,13 @@ def test_another_version_hides_the_current_one_and_leaves_it_alone(current: Path
     prefix = Path(str(built.python)).parent.parent
     assert run("/bin/sh", "-c", "alpha-program", env={"PATH": path}) == f"2.0 {prefix}"
     assert build_packages(["hungry"], tmp_path / "cache").reused
+
+
+@pytest.mark.long
+def test_another_package_in_the_current_environment_makes_another_build(current: Path, tmp_path: Path) -> None:
+    build_packages(["alpha"], tmp_path / "cache")
     (site_of(current) / "new_package-1.0.dist-info").mkdir()
-    assert not build_packages(["hungry"], tmp_path / "cache").reused
+    assert not build_packages(["alpha"], tmp_path / "cache").reused
 
 
 def test_what_cannot_be_installed_is_said_in_one_sentence(current: Path, tmp_path: Path) -> None:
@@ -113,6 +118,7 @@ def test_an_interpreter_that_does_not_work_is_refused(tmp_path: Path) -> None:
         inherited_python("/bin/false")
 
 
+@pytest.mark.long
 def test_an_environment_without_pip_gets_one(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)

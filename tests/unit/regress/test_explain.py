@@ -311,7 +311,6 @@ def test_two_runs_are_explained_with_the_commits_between_them(tmp_path: Path) ->
     assert found["advice"]
 
 
-@pytest.mark.slow
 def test_profiles_of_launches_that_failed_explain_nothing(tmp_path: Path) -> None:
     """The program fails from its fourth launch on: the A/B has two of each side, their profiles would have half of the work."""
     bw = CommandLine(tmp_path / "base", tmp_path)
@@ -343,7 +342,7 @@ def test_a_run_without_two_sides_is_refused_with_what_to_do(tmp_path: Path) -> N
     assert "no operators or Python functions to profile" in refused.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_function_that_was_made_slower_is_named_by_ab_and_again_by_explain(tmp_path: Path) -> None:
     bw = CommandLine(tmp_path / "base", tmp_path)
     (tmp_path / "main.py").write_text(SCRIPT)

@@ -192,7 +192,9 @@ def divided_logs(draw: st.DrawFn) -> list[bytes]:
     return [log[a:b] for a, b in pairwise(edges)]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=min(400, 3 * settings().max_examples), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(patterns(), divided_logs())
 @example(r"\n1", [b"a\n1\n1\n"])
 @example(r"a\r(\d)", [b"a\r1\na\n1\r\n"])
@@ -210,7 +212,9 @@ def test_a_scan_finds_what_re_finds_in_each_line(pattern: str, blocks: list[byte
     assert matches_by_scanner(pattern, blocks) == matches_by_line(pattern, b"".join(blocks))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=min(400, 3 * settings().max_examples), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(patterns(), divided_logs())
 @example(r"(?s)a.*b", [b"a\nab\nb\n" * 9])
 @example(r"(?s:a.*)b", [b"a\nab\nb\n" * 9])

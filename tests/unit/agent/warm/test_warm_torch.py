@@ -28,30 +28,29 @@ print(json.dumps(told))
 """
 
 
-def test_threads_and_random_numbers_are_those_of_a_process_started_afresh(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.long), 2])
+def test_threads_and_random_numbers_are_those_of_a_process_started_afresh(tmp_path: Path, threads: int) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     words = (sys.executable, "-m", "benchmodels", str(tmp_path / "script.py"))
     found = {}
     with LocalExecutor() as executor:
-        for threads in (1, 2):
-            for warm in (("torch",), ()):
-                job = job_in(
-                    *words,
-                    folder=tmp_path,
-                    id=f"{threads}-{len(warm)}",
-                    env={**thread_settings(threads)},
-                    warm=warm,
-                    probe={"models": {"mode": "discover", "seed": 3}},
-                )
-                executor.run([job], Listener())
-                assert events(job, "start")[0].get("warm", False) == bool(warm)
-                found[threads, bool(warm)] = json.loads(gzip.decompress(Path(job.log + ".gz").read_bytes()))
-    for threads in (1, 2):
-        assert found[threads, True]["threads"] == threads
-        assert found[threads, True]["first"] == found[threads, False]["first"]
-        assert found[threads, True]["policy"] == "PASSIVE"
-        # The idle threads of OpenBLAS, which numpy starts when it is imported, need not be there.
-        assert 0 <= found[threads, False]["running"] - found[threads, True]["running"] <= threads - 1
+        for warm in (("torch",), ()):
+            job = job_in(
+                *words,
+                folder=tmp_path,
+                id=f"{threads}-{len(warm)}",
+                env={**thread_settings(threads)},
+                warm=warm,
+                probe={"models": {"mode": "discover", "seed": 3}},
+            )
+            executor.run([job], Listener())
+            assert events(job, "start")[0].get("warm", False) == bool(warm)
+            found[bool(warm)] = json.loads(gzip.decompress(Path(job.log + ".gz").read_bytes()))
+    assert found[True]["threads"] == threads
+    assert found[True]["first"] == found[False]["first"]
+    assert found[True]["policy"] == "PASSIVE"
+    # The idle threads of OpenBLAS, which numpy starts when it is imported, need not be there.
+    assert 0 <= found[False]["running"] - found[True]["running"] <= threads - 1
 
 
 COMPILING = """import torch, json, os, sys, threading
@@ -63,6 +62,7 @@ print(json.dumps({**told, "threads": threading.active_count()}))
 """
 
 
+@pytest.mark.long
 def test_torchs_compiler_is_imported_before_and_has_started_nothing(tmp_path: Path) -> None:
     """`cuda`: torch.utils.cpp_extension asks the driver for devices when it is imported."""
     (tmp_path / "script.py").write_text(COMPILING)

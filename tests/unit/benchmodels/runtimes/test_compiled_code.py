@@ -63,6 +63,7 @@ def test_only_damaged_ones_that_nobody_is_making_are_removed(tmp_path: Path, mon
     assert remove_damaged() == []
 
 
+@pytest.mark.long
 def test_the_driver_is_asked_nothing_while_the_compiler_is_imported():
     done = subprocess.run([sys.executable, "-c", ASKING], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
@@ -83,6 +84,7 @@ print(len(before), _children())
 """
 
 
+@pytest.mark.long
 def test_the_workers_of_the_compiler_do_not_outlive_the_process_that_measured():
     """They start when something is compiled for a GPU."""
     environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2"}

@@ -51,7 +51,7 @@ def package() -> None:
 
 needs_package = [
     pytest.mark.usefixtures("package"),
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.xdist_group("runtime executorch"),
 ]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import wait_for
 
 from benchmodels.runtimes.base import BF16, FP16, FP32, ArtifactFolder, Captured, CollectedSteps, Options, Unsupported
 from benchmodels.runtimes.iree import Iree, _explained, kind_of, read_profile
@@ -116,9 +117,7 @@ def test_it_has_as_many_workers_as_threads_are_asked_for(linear, threads):
     expected = threads if threads > 1 else 0
     session = Iree().load(ArtifactFolder(linear[0]), Options(threads=threads))
     session.run(session.prepare(linear[1]))
-    until = time.monotonic() + 5
-    while workers() < expected and time.monotonic() < until:  # they name themselves, some time after they began
-        time.sleep(0.01)
+    wait_for(lambda: workers() >= expected)  # they name themselves, some time after they began
     time.sleep(0.1)  # for those that would be too many
     found = workers()
     session.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onnx_export import read_operators_once
 
 from benchmodels.measure.jobs import MeasureJob
 from benchmodels.measure.runtime_options import options_of
@@ -18,6 +19,11 @@ from benchmodels.settings import ModelSettings
 
 torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_exports() -> None:
+    read_operators_once()
 
 
 class Steps:
@@ -60,6 +66,7 @@ def test_models_are_exported_without_gradients() -> None:
             assert not torch.is_inference_mode_enabled()
 
 
+@pytest.mark.long
 def test_a_model_that_only_the_strict_export_can_trace_has_names_for_its_outputs(tmp_path: Path) -> None:
     class OnlyStrict(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:

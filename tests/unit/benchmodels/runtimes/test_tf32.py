@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from forked_python import SOURCES, ForkedPython
 
 from benchmodels.runtimes.parts.tf32 import (
     CONVOLUTIONS,
@@ -109,8 +110,7 @@ for setting in sys.argv[1:]:
 """
 
 
-@pytest.mark.slow
-def test_torch_itself_is_read_whatever_switches_a_script_uses() -> None:
+def test_torch_itself_is_read_whatever_switches_a_script_uses(forked_python: ForkedPython, tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch")
     expected = dict(SWITCHES)
     if not hasattr(torch.backends, "fp32_precision"):  # this torch has no such switch
@@ -118,7 +118,10 @@ def test_torch_itself_is_read_whatever_switches_a_script_uses() -> None:
     elif tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):
         # an older torch goes on computing convolutions in TF32, as seen on an H200 with 2.11
         del expected["torch.backends.fp32_precision = 'ieee'"]
-    done = subprocess.run([sys.executable, "-c", READ_EACH, *expected], capture_output=True, text=True)
+    path = tmp_path / "program.py"
+    path.write_text(READ_EACH)
+    env = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    done = forked_python.run(str(path), *expected, env=env, cwd=tmp_path, plainly=True)
     assert done.returncode == 0, done.stderr
     assert dict(map(json.loads, done.stdout.splitlines())) == expected
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 import textwrap
 
 import pytest
+from forked_python import SOURCES
 
 from benchmodels.runtimes.base import Autocast, Captured, Options, Unsupported
 from benchmodels.runtimes.parts.torch_modules import fitted
@@ -15,7 +15,7 @@ from benchmodels.runtimes.registry import runtime_named
 torch = pytest.importorskip("torch")
 
 
-def test_eager_does_not_import_the_compiler_and_nothing_is_compiled_later():
+def test_eager_does_not_import_the_compiler_and_nothing_is_compiled_later(forked_python, tmp_path):
     program = """
         import sys, torch
         from benchmodels.runtimes.base import Captured, Options
@@ -41,7 +41,9 @@ def test_eager_does_not_import_the_compiler_and_nothing_is_compiled_later():
         session.run(session.prepare(captured))
         assert not compiled
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    done = forked_python.run(str(path), env={**os.environ, "PYTHONPATH": str(SOURCES)}, cwd=tmp_path, plainly=True)
     assert done.returncode == 0, done.stderr
 
 

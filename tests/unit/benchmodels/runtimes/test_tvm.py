@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tvm")
 onnx = pytest.importorskip("onnx")
 
-pytestmark = [pytest.mark.xdist_group("runtime tvm"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group("runtime tvm"), pytest.mark.long]
 
 
 class Last(torch.nn.Module):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_python import ForkedPython
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.xdist_group("training")
 
 SOURCE = Path(__file__).parents[4] / "src"
 START = """
@@ -44,8 +45,16 @@ def _each(chunk: dict[str, Any]) -> list[int | None]:
     return items if isinstance(items, list) else [items] * len(chunk["step_ns"])
 
 
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPython]:
+    """With torch's compiler, which every optimizer imports."""
+    python = ForkedPython(tmp_path_factory.mktemp("python") / "site", "torch._dynamo")
+    yield python
+    python.close()
+
+
 @pytest.fixture
-def trained(tmp_path: Path) -> Any:
+def trained(tmp_path: Path, python: ForkedPython) -> Any:
     def run(script: str, **config: Any) -> Trained:
         path, stream = tmp_path / "train.py", tmp_path / "stream"
         path.write_text(START + textwrap.dedent(script))
@@ -54,8 +63,7 @@ def trained(tmp_path: Path) -> Any:
             "PYTHONPATH": str(SOURCE),
             "BENCHPROBE_CONFIG": json.dumps({"stream": str(stream), "models": {"mode": "train"}, **config}),
         }
-        done = subprocess.run([sys.executable, "-m", "benchmodels", str(path)], env=environment, text=True,
-                              capture_output=True, timeout=120)  # fmt: skip
+        done = python.run(str(path), env=environment, cwd=tmp_path)
         events = [json.loads(line) for line in stream.read_text().splitlines()]
         return Trained(done.returncode, done.stdout, done.stderr, events)
 
@@ -63,26 +71,33 @@ def trained(tmp_path: Path) -> Any:
 
 
 def test_epochs_with_evaluation_between_them_agree_with_a_stopwatch_round_the_training(trained):
+    """The stopwatch is read on both sides of what begins and ends a step, so a busy machine widens what it allows."""
     found = trained("""
         train, rest = DataLoader(data, batch_size=8), DataLoader(data, batch_size=32)
         optimizer = torch.optim.AdamW(model.parameters())
-        spent = 0
+        least = most = 0
         for epoch in range(3):
-            began = time.perf_counter()
+            before = time.perf_counter()
             for number, (x, y) in enumerate(train):
+                if number == 0:
+                    after = time.perf_counter()
                 time.sleep(0.01)
                 loss = loss_of(model(x), y)
-                loss.backward(); optimizer.step(); optimizer.zero_grad()
-                if epoch == number == 0:
-                    began = time.perf_counter()  # its first step is not recorded
-            spent += time.perf_counter() - began
+                loss.backward()
+                last = time.perf_counter()
+                optimizer.step(); optimizer.zero_grad()
+                if epoch == number == 0:  # its first step is not recorded
+                    before, after = last, time.perf_counter()
+            most += time.perf_counter() - before
+            least += last - after
             for x, y in rest:
                 time.sleep(0.1)
-        print(spent)
+        print([least, most])
     """)
     assert found.code == 0, found.errors
     assert len(found.step_s) == 3 * 8 - 1
-    assert sum(found.step_s) == pytest.approx(float(found.output), rel=0.03)
+    least, most = json.loads(found.output)
+    assert least <= sum(found.step_s) <= most
     assert set(found.items) == {8}
     assert len(found.losses) == 23
     assert "training steps counted at AdamW.step(); one batch a step from a DataLoader" in found.messages
@@ -113,10 +128,13 @@ def test_accumulated_and_scaled_gradients_with_two_optimizers(trained):
 
 def test_waiting_for_slow_data_is_told_apart_from_the_work(trained):
     found = trained("""
+        slept = []
         class Slow(torch.utils.data.Dataset):
             def __len__(self): return 64
             def __getitem__(self, index):
+                began = time.perf_counter()
                 time.sleep(0.003)
+                slept.append(time.perf_counter() - began)
                 return data[index]
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
         batches, waited = iter(DataLoader(Slow(), batch_size=8)), []
@@ -126,10 +144,11 @@ def test_waiting_for_slow_data_is_told_apart_from_the_work(trained):
             waited.append(time.perf_counter() - began)
             loss_of(model(x), y).backward(); optimizer.step()
             time.sleep(0.02)
-        print(sum(waited[1:]))
+        print([sum(slept[8:]), sum(waited[1:])])
     """)
     assert found.code == 0, found.errors
-    assert sum(found.wait_s) == pytest.approx(float(found.output), rel=0.03)
+    least, most = json.loads(found.output)
+    assert least <= sum(found.wait_s) <= most
     assert sum(found.step_s) - sum(found.wait_s) > 7 * 0.02
 
 

