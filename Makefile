@@ -45,7 +45,7 @@ specs: $(DEV)
 UNIT := analysis cli core doctor exchange kinds plan record report runs store
 
 unit: $(DEV)
-	$(PYTEST) -q -m "not long and not slow" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
+	$(PYTEST) -q -m "not long" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
 
 test: $(DEV)
 	$(PYTEST) -m "not long" --hypothesis-profile repeatable $(ARGS)

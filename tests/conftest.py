@@ -64,9 +64,9 @@ def postgresql_server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def plugin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plugin_folder(made_once: MadeOnce) -> Path:
     """tests/plugins, installed: for PYTHONPATH."""
-    return install_plugins(tmp_path_factory.mktemp("plugins") / "site")
+    return made_once("plugin-package", lambda folder: install_plugins(folder / "site")) / "site"
 
 
 @pytest.fixture

@@ -45,7 +45,9 @@ def test_hugging_face_counts_the_sinusoids_too():
         assert count == PUBLIC_PARAMETERS[model] + shape.audio_context * shape.state
 
 
-@pytest.mark.parametrize("model", ["tiny", pytest.param("large-v3", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "model", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in ("small", "large-v3"))]
+)
 def test_the_arithmetic_of_public_models_is_as_claimed(model):
     shape, seconds, tokens = SHAPES[model], 30, 128
     with torch.device("meta"):

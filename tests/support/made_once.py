@@ -20,16 +20,19 @@ class MadeOnce:
         If `make` fails, it fails here for every test that asks, and is not tried again.
         """
         folder, done, failed = (self._root / f"{name}{suffix}" for suffix in ("", ".done", ".failed"))
+        maker = f"{make.__module__}.{make.__qualname__}"
         with open(self._root / f"{name}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if failed.exists():
                 raise AssertionError(f"making {name} failed: {failed.read_text()}")
-            if not done.exists():
+            if done.exists():
+                assert done.read_text() == maker, f"{name} is the name of two things: of {done.read_text()} and {maker}"
+            else:
                 folder.mkdir()
                 try:
                     make(folder)
                 except BaseException as error:
                     failed.write_text(f"{type(error).__name__}: {error}")
                     raise
-                done.touch()
+                done.write_text(maker)
         return folder

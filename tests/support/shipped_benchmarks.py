@@ -38,7 +38,7 @@ def run(name: str, *argv: str, data: Path, file: str = "main", **environment: st
     """That program of the benchmark, with one thread, to its end, as a process of its own."""
     command = [sys.executable, str(BENCHMARKS / name / f"{file}.py"), *argv]
     env = {**_environment(data), **environment}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=110)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
 
 
 def run_here(name: str, *argv: str, data: Path, file: str = "main") -> subprocess.CompletedProcess[str]:

@@ -59,11 +59,13 @@ def test_after_its_time_no_test_begins_and_that_is_said(tmp_path: Path) -> None:
 
 
 def test_what_is_made_once_is_made_by_the_first_who_asks(tmp_path: Path) -> None:
-    made = []
+    made: list[Path] = []
     first, second = MadeOnce(tmp_path / "kept"), MadeOnce(tmp_path / "kept")
-    folders = [each("runs", lambda folder: made.append(folder)) for each in (first, second)]
+    folders = [each("runs", made.append) for each in (first, second)]
     assert folders == [tmp_path / "kept" / "runs"] * 2
     assert len(made) == 1
+    with pytest.raises(AssertionError, match="runs is the name of two things"):
+        first("runs", lambda folder: None)
 
 
 def test_what_could_not_be_made_fails_everyone_who_asks_and_is_not_tried_again(tmp_path: Path) -> None:

@@ -82,8 +82,9 @@ class Programs:
         return env | more
 
     def write(self, program: str, name: str = "program.py") -> Path:
-        path = self.folder / name
-        path.write_text(textwrap.dedent(program))
+        path, text = self.folder / name, textwrap.dedent(program)
+        if not path.exists() or path.read_text() != text:  # else one that was just started could find it empty
+            path.write_text(text)
         return path
 
     def start(self, program: str, *, python: str = sys.executable, env: dict[str, str] | None = None,

@@ -77,19 +77,22 @@ def test_epochs_with_evaluation_between_them_agree_with_a_stopwatch_round_the_tr
         optimizer = torch.optim.AdamW(model.parameters())
         least = most = 0
         for epoch in range(3):
-            before = time.perf_counter()
+            first = time.perf_counter()
             for number, (x, y) in enumerate(train):
                 if number == 0:
                     after = time.perf_counter()
                 time.sleep(0.01)
                 loss = loss_of(model(x), y)
                 loss.backward()
-                last = time.perf_counter()
-                optimizer.step(); optimizer.zero_grad()
-                if epoch == number == 0:  # its first step is not recorded
-                    before, after = last, time.perf_counter()
-            most += time.perf_counter() - before
-            least += last - after
+                before = time.perf_counter()
+                optimizer.step()  # within it a step ends, and is recorded
+                if epoch == number == 0:
+                    first = before  # its first step is not recorded
+                else:
+                    least += before - after
+                after = time.perf_counter()
+                optimizer.zero_grad()
+            most += time.perf_counter() - first
             for x, y in rest:
                 time.sleep(0.1)
         print([least, most])

@@ -17,8 +17,8 @@ from benchprobe.rendezvous.barrier import TurnMeeting, meeting_at
 TURN_S = 0.02
 
 
-def meeting(folder: Path, size: int, rank: int) -> TurnMeeting:
-    found = meeting_at(Rendezvous(str(folder), size, rank, TURN_S))
+def meeting(folder: Path, size: int, rank: int, turn_s: float = TURN_S) -> TurnMeeting:
+    found = meeting_at(Rendezvous(str(folder), size, rank, turn_s))
     assert isinstance(found, TurnMeeting)
     return found
 
@@ -26,9 +26,9 @@ def meeting(folder: Path, size: int, rank: int) -> TurnMeeting:
 class Runner(threading.Thread):
     """Goes through steps of 5 ms as a loop would, and notes when each began and ended."""
 
-    def __init__(self, folder: Path, size: int, rank: int, steps: int) -> None:
+    def __init__(self, folder: Path, size: int, rank: int, steps: int, turn_s: float = TURN_S) -> None:
         super().__init__(daemon=True)
-        self.meeting = meeting(folder, size, rank)
+        self.meeting = meeting(folder, size, rank, turn_s)
         self.left = steps
         self.spans: list[tuple[int, int]] = []
         self.paused_ns = 0
@@ -58,7 +58,7 @@ def test_steps_never_overlap_and_everybody_gets_to_the_end(tmp_path: Path, steps
     for runner in runners:
         runner.start()
     for runner in runners:
-        runner.join(30)
+        runner.join(300)
         assert not runner.is_alive()
     assert [len(runner.spans) for runner in runners] == list(steps)
     assert overlaps(runners) == 0
@@ -69,7 +69,7 @@ def test_rank_0_begins_and_pauses_are_told(tmp_path: Path) -> None:
     for runner in reversed(runners):
         runner.start()
     for runner in runners:
-        runner.join(30)
+        runner.join(300)
     first, second = runners
     assert first.spans[0] < second.spans[0]
     told = first.meeting.told()
@@ -95,7 +95,7 @@ def test_the_turn_of_a_process_that_was_killed_is_taken_over(tmp_path: Path) -> 
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     (tmp_path / "gone-0").touch()  # as its supervisor does
-    survivor.join(60)
+    survivor.join(300)
     assert len(survivor.spans) == 5
 
 
@@ -103,12 +103,13 @@ def test_alone_it_goes_on_without_a_pause(tmp_path: Path) -> None:
     (tmp_path / "gone-1").touch()
     alone = Runner(tmp_path, 2, 0, 20)
     alone.start()
-    alone.join(60)
+    alone.join(300)
     assert (len(alone.spans), alone.paused_ns) == (20, 0)
 
 
 def test_one_that_leaves_passes_its_turn_on(tmp_path: Path) -> None:
-    leaving, waiting = Runner(tmp_path, 2, 0, 1), Runner(tmp_path, 2, 1, 3)
+    # In one turn, however busy the machine is: it would pass the next one to whoever left.
+    leaving, waiting = Runner(tmp_path, 2, 0, 1, turn_s=600), Runner(tmp_path, 2, 1, 3, turn_s=600)
     waiting.start()
     leaving.meeting.wait_until_all_ready()
     leaving.meeting.leave()  # its process ends by itself
@@ -117,7 +118,7 @@ def test_one_that_leaves_passes_its_turn_on(tmp_path: Path) -> None:
         time.sleep(0.01)
     assert len(waiting.spans) == 3
     (tmp_path / "gone-0").touch()
-    waiting.join(60)
+    waiting.join(300)
 
 
 def test_a_folder_that_went_away_is_an_error_and_no_endless_wait(tmp_path: Path) -> None:
