@@ -42,6 +42,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # one of xdist's workers, which has seen a part only
+        return
     _write_folders(terminalreporter, _spent)
     terminalreporter.section(f"the {DEAREST} dearest tests: CPU seconds, their processes included")
     for test, (own, children, _) in sorted(_spent.items(), key=lambda row: -row[1][0] - row[1][1])[:DEAREST]:
