@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import random
 import subprocess
 import sys
@@ -18,8 +19,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from affected import ROOT, reached_tests
-
-CAUGHT, PASSED = 1, 0  # pytest's exit codes
 
 
 class Fix(NamedTuple):
@@ -42,13 +41,13 @@ def main(arguments: Sequence[str]) -> int:
     missed = []
     for number, fix in enumerate(fixes(own), 1):
         began = time.monotonic()
-        code, by = tried(fix, own.limit)
-        word = {CAUGHT: "caught", PASSED: "MISSED"}.get(code, f"pytest ended with {code}")
+        is_caught, by = tried(fix, own.limit)
+        word = "caught" if is_caught else "MISSED"
         print(
             f"{number:3} {fix.commit} {word} in {time.monotonic() - began:.0f} s: {fix.subject[:90]}\n      {by}",
             flush=True,
         )
-        missed += [] if code == CAUGHT else [fix]
+        missed += [] if is_caught else [fix]
     print(f"{own.fixes - len(missed)} of {own.fixes} caught")
     for fix in missed:
         print(f"  look: git show {fix.commit} -- src    ({fix.subject})")
@@ -97,8 +96,8 @@ def _code(text: str) -> str:
     return ast.dump(tree)
 
 
-def tried(fix: Fix, limit: float) -> tuple[int, str]:
-    """pytest's exit code with the fix taken out, and the test that failed."""
+def tried(fix: Fix, limit: float) -> tuple[bool, str]:
+    """Whether a test failed with the fix taken out, and which."""
     apply(fix)
     try:
         changed = git("diff", "--name-only", "--", "src").split()
@@ -117,9 +116,11 @@ def tried(fix: Fix, limit: float) -> tuple[int, str]:
             "repeatable",
         ]
         command = [sys.executable, "-m", "pytest", *options, *until, *tests]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        env = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": ""}
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
         failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return done.returncode, (failed or done.stdout.splitlines()[-1:])[0][:160]
+        return bool(failed), (failed or done.stdout.splitlines()[-1:] or ["nothing was said"])[0][:160]
     finally:
         put_back()
 

@@ -29,8 +29,13 @@ Event = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def compiler_as_it_was() -> Iterator[None]:
-    """A runtime may switch torch's compiler off for the rest of its process, which here is that of the next test, too."""
+    """A runtime may switch torch's compiler off for the rest of its process, which here is that of other tests, too."""
+    _switch_compiler_on()
     yield
+    _switch_compiler_on()
+
+
+def _switch_compiler_on() -> None:
     os.environ.pop(NO_COMPILER, None)
     if "torch._dynamo" in sys.modules:
         allow_compiling()
