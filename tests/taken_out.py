@@ -26,6 +26,8 @@ class Fix(NamedTuple):
     subject: str
     change: str
     """Of the source alone, as git wrote it."""
+    tests: tuple[str, ...]
+    """Test files that came with it."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -65,12 +67,19 @@ def fixes(own: argparse.Namespace) -> Iterator[Fix]:
         lines = [
             int(row.split()[0]) + int(row.split()[1]) for row in changed if "\tsrc/" in row and row.endswith(".py")
         ]
-        if not lines or sum(lines) > own.lines or not any("\ttests/" in row for row in changed):
+        if not lines or sum(lines) > own.lines or not asserts_more(commit):
             continue
-        fix = Fix(commit, subject, git("show", "--format=", "--no-renames", commit, "--", "src"))
+        tests = tuple(name for row in changed if (name := row.split("\t")[2]).startswith("tests/") and "/test_" in name)
+        fix = Fix(commit, subject, git("show", "--format=", "--no-renames", commit, "--", "src"), tests)
         if found < own.fixes and apply(fix, "--check") and changes_behaviour(fix):
             found += 1
             yield fix
+
+
+def asserts_more(commit: str) -> bool:
+    """Whether it came with a test; a move of files does not."""
+    change = git("show", "--format=", commit, "--", "tests").splitlines()
+    return any(line.startswith("+") and ("assert " in line or "def test_" in line) for line in change)
 
 
 def changes_behaviour(fix: Fix) -> bool:
@@ -100,29 +109,28 @@ def tried(fix: Fix, limit: float) -> tuple[bool, str]:
     """Whether a test failed with the fix taken out, and which."""
     apply(fix)
     try:
-        changed = git("diff", "--name-only", "--", "src").split()
-        tests = [test for test in reached_tests(changed) if "/test_of_tests.py" not in test]
-        until = ["-p", "time_limit", "--until", str(time.time() + limit)]
-        options = [
-            "-x",
-            "-q",
-            "-n",
-            "auto",
-            "--dist",
-            "loadgroup",
-            "-m",
-            "not long",
-            "--hypothesis-profile",
-            "repeatable",
-        ]
-        command = [sys.executable, "-m", "pytest", *options, *until, *tests]
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        env = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": ""}
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return bool(failed), (failed or done.stdout.splitlines()[-1:] or ["nothing was said"])[0][:160]
+        reached = reached_tests(git("diff", "--name-only", "--", "src").split())
+        first = [test for test in fix.tests if test in reached]
+        rest = [test for test in reached if test not in first and "/test_of_tests.py" not in test]
+        for tests in filter(None, (first, rest)):
+            failed, said = failures(tests, limit)
+            if failed:
+                return True, failed[0][:160]
+        return False, said[-1][:160]
     finally:
         put_back()
+
+
+def failures(tests: list[str], limit: float) -> tuple[list[str], list[str]]:
+    """The tests that fail, up to the first of each worker, and all that pytest said."""
+    until = ["-p", "time_limit", "--until", str(time.time() + limit)]
+    options = ["-x", "-q", "-n", "auto", "--dist", "loadgroup", "-m", "not long", "--hypothesis-profile", "repeatable"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    env = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": ""}
+    command = [sys.executable, "-m", "pytest", *options, *until, *tests]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    said = done.stdout.splitlines() or ["nothing was said"]
+    return [line for line in said if line.startswith(("FAILED", "ERROR"))], said
 
 
 def put_back() -> None:
