@@ -97,12 +97,19 @@ def changes_behaviour(fix: Fix) -> bool:
 
 
 def _code(text: str) -> str:
+    """Without docstrings and imports, whose order means nothing."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]  # type: ignore[attr-defined]
+            node.body = [step for step in body if not _is_docstring_or_import(step)]  # type: ignore[attr-defined]
     return ast.dump(tree)
+
+
+def _is_docstring_or_import(step: ast.stmt) -> bool:
+    return isinstance(step, ast.Import | ast.ImportFrom) or (
+        isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
+    )
 
 
 def tried(fix: Fix, limit: float) -> tuple[bool, str]:
