@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--since", default="HEAD", help="what changed since this revision (HEAD: what is not committed)"
     )
-    parser.add_argument("--limit", type=float, default=165, metavar="SECONDS", help="begin no test after that long")
+    parser.add_argument("--limit", type=float, default=150, metavar="SECONDS", help="begin no test after that long")
     parser.add_argument("--list", action="store_true", help="print the test files and their distance; run nothing")
     own, given = parser.parse_known_args(arguments)
     began = time.time()
