@@ -47,6 +47,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{distance:3}  {path}")
         return 0
     until = ["-p", "time_limit", "--until", str(began + own.limit)]
+    reached = by_folder(reached)
     options = ["-q", "-n", "auto", "--dist", "loadgroup", "-m", "not long", "--hypothesis-profile", "repeatable"]
     done = subprocess.run([sys.executable, "-m", "pytest", *options, *until, *given, *reached], cwd=ROOT, check=False)
     return done.returncode
@@ -78,6 +79,12 @@ def reached_tests(changed: Iterable[str]) -> dict[str, int]:
         return tests[path], _package(path) not in changed_packages, path
 
     return {path: tests[path] for path in sorted(tests, key=nearness)}
+
+
+def by_folder(tests: dict[str, int]) -> dict[str, int]:
+    """Each folder whole, the nearest first: pytest forgets the fixtures of a folder that it comes back to."""
+    folders = list(dict.fromkeys(Path(path).parts[:3] for path in tests))
+    return {path: tests[path] for path in sorted(tests, key=lambda path: folders.index(Path(path).parts[:3]))}
 
 
 def _package(path: str) -> str:
