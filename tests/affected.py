@@ -83,8 +83,8 @@ def reached_tests(changed: Iterable[str]) -> dict[str, int]:
 
 def by_folder(tests: dict[str, int]) -> dict[str, int]:
     """Each folder whole, the nearest first: pytest forgets the fixtures of a folder that it comes back to."""
-    folders = list(dict.fromkeys(Path(path).parts[:3] for path in tests))
-    return {path: tests[path] for path in sorted(tests, key=lambda path: folders.index(Path(path).parts[:3]))}
+    folders = list(dict.fromkeys(Path(path).parent.parts[:3] for path in tests))
+    return {path: tests[path] for path in sorted(tests, key=lambda path: folders.index(Path(path).parent.parts[:3]))}
 
 
 def _package(path: str) -> str:
