@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from affected import ROOT, reached_tests
+from affected import ROOT, by_folder, reached_tests
 
 
 class Fix(NamedTuple):
@@ -116,7 +116,7 @@ def tried(fix: Fix, limit: float) -> tuple[bool, str]:
     """Whether a test failed with the fix taken out, and which."""
     apply(fix)
     try:
-        reached = reached_tests(git("diff", "--name-only", "--", "src").split())
+        reached = by_folder(reached_tests(git("diff", "--name-only", "--", "src").split()))
         first = [test for test in fix.tests if test in reached]
         rest = [test for test in reached if test not in first and "/test_of_tests.py" not in test]
         for tests in filter(None, (first, rest)):

@@ -84,3 +84,14 @@ def test_the_project_s_own_files_are_all_in_the_graph(affected: ModuleType) -> N
     assert found["tests/flows/test_compare_commands.py"] == 1
     assert "tests/unit/core/test_secrets.py" not in found
     assert list(found.values()) == sorted(found.values())
+
+
+def test_the_tests_of_a_folder_stay_together(affected: ModuleType) -> None:
+    """pytest forgets the fixtures of a folder that it comes back to."""
+    near = {
+        "tests/unit/b/test_1.py": 1,
+        "tests/faults/test_2.py": 2,
+        "tests/unit/b/c/test_3.py": 3,
+        "tests/faults/test_4.py": 4,
+    }
+    assert [Path(path).stem for path in affected.by_folder(near)] == ["test_1", "test_3", "test_2", "test_4"]
