@@ -56,6 +56,7 @@ class ModelSettings(NamedTuple):
     trust: bool = False  # a model file may run its own code when loaded
     weights_digest: Optional[str] = None
     content_digest: Optional[str] = None
+    stop_grace_s: float = 30.0  # how long a script may go on after its training was stopped early
     zoo: Optional[str] = None  # such as timm:resnet18
     scale: str = "tiny"
     zoo_parameters: Mapping[str, str] = {}  # such as batch_size: see `zoo.base.ZooRequest`

@@ -65,6 +65,7 @@ class RunOptions(TypedDict, total=False):
     warmup: str | int | None
     loop: str | None
     timeout: str | float | None
+    stop_grace: str | float | None
     max_memory: str | None
     lock_clocks: str | None
     cores: str | Sequence[int] | None

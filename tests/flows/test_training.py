@@ -32,7 +32,7 @@ def main(epochs=10 ** 6):
 
 
 def test_a_training_script_is_measured_by_its_steps(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
-    script("train.py", TRAINING + "main()")
+    script("train.py", TRAINING + "main(20)\nprint('evaluated')\nimport atexit\natexit.register(print, 'saved')")
     body = bw.json("run", "train.py", "--stop", "60", "--warmup", "5")
     (result,) = body["results"]
     assert result["status"] == "ok"
@@ -46,8 +46,43 @@ def test_a_training_script_is_measured_by_its_steps(bw: CommandLine, script: Cal
     assert '<p class="note">Training steps counted at AdamW.step()' in page  # information, no warning
     assert "<li>training steps counted" not in page
     run = json.loads((bw.last_run() / "run.json").read_text())
-    (note,) = (n for n in run["results"][0]["launches"][0]["notes"] if "AdamW" in n["text"])
-    assert note["severity"] == "info"
+    notes = run["results"][0]["launches"][0]["notes"]
+    assert [n["severity"] for n in notes if "AdamW" in n["text"]] == ["info"]
+    told = [n["text"] for n in notes if n["text"].startswith("stopped after")]
+    assert told == [f"stopped after {66} steps; the rest of the training did not run"]
+    assert "--stop never runs it whole" in " ".join(bw("report", "last", "--format", "markdown").stdout.split())
+    assert bw("logs", "last").stdout == "evaluated\nsaved\n"
+
+
+def test_a_script_that_stumbles_over_its_early_end_has_been_measured(
+    bw: CommandLine, script: Callable[[str, str], Path]
+) -> None:
+    script("train.py", TRAINING + "main(20)\nraise ValueError('no batches')")
+    body = bw.json("run", "train.py", "--stop", "20", "--warmup", "5")
+    assert body["results"][0]["status"] == "ok"
+    notes = body["results"][0]["launches"][0]["notes"]
+    (told,) = (n for n in notes if "failed after its training had been stopped early" in n["text"])
+    assert "exit code 1" in str(told)
+    assert "ValueError: no batches" in bw("logs", "last").stdout
+
+
+def test_a_training_that_is_never_stopped_runs_whole(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("train.py", TRAINING + "main(5)\nprint('whole')")
+    body = bw.json("run", "train.py", "--stop", "never", "--warmup", "5")
+    steps = metric(body, "step_time")
+    assert steps["value"] > 0.002, steps
+    notes = [n["text"] for n in body["results"][0]["launches"][0]["notes"]]
+    assert not [text for text in notes if "stop" in text]
+    assert bw("logs", "last").stdout == "whole\n"
+    script("train.py", TRAINING + "main(5)\nraise SystemExit(3)")
+    bw("run", "train.py", "--stop", "never", code=1)
+
+
+def test_a_model_cannot_be_called_for_ever(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("model.py", "import torch\ntorch.nn.Linear(2, 2)(torch.ones(1, 2))")
+    failed = bw("run", "model.py", "--stop", "never", code=2)
+    assert "--stop: never would call the model for ever" in " ".join(failed.stderr.split())
+    assert "'soon' is not a duration" in bw("run", "model.py", "--stop-grace", "soon", code=2).stderr
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ Steps compiled as a whole by `torch.compile`, optimizer included, are seen, but 
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 import weakref
 from time import perf_counter_ns
@@ -16,22 +17,32 @@ from typing import Any, Callable, Optional, Tuple
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import pass_on_signal
 from benchmodels.hooks.weaving import Patches
-from benchmodels.training.steps import TrainingSteps
+from benchmodels.training.steps import Pass, TrainingSteps
 from benchmodels.types import Tensor
 from benchprobe.loop import batch_size as batch_sizes
 
 SizeOf = Callable[[Any], Optional[int]]
 
 
+MOST_EMPTY_EPOCHS = 10_000  # then the program goes through its loader for ever
+MOST_STEPS_AFTER = 64  # of an optimizer: then the program has done with its loader
+
+
 class TrainingHooks:
-    """Reports to `steps`; calls `enough` in the middle of the program when enough has been measured."""
+    """Reports to `steps`. When enough has been measured, calls `enough` and ends the training: its loaders are exhausted from
+    then on; without a loader, the optimizer's step raises SystemExit."""
 
     def __init__(self, steps: TrainingSteps, enough: Callable[[], None], complain: Callable[[str], None]) -> None:
         self._steps = steps
         self._enough = enough
         self._complain = complain
         self._patches = Patches()
-        self._loaders: weakref.WeakKeyDictionary[Any, Tuple[int, SizeOf]] = weakref.WeakKeyDictionary()
+        self._loaders: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._iterators: weakref.WeakKeyDictionary[Any, Tuple[int, SizeOf]] = weakref.WeakKeyDictionary()
+        self._next_number = itertools.count().__next__
+        self._trained_on: Any = None  # the data set of the loader that was ended
+        self._has_ended = self._reporting = False
+        self._steps_after = self._empty_epochs = 0
         self._scaled: Tuple[Any, Any] = (None, None)  # the last output of a GradScaler, and its input
         self._thread = threading.get_ident()
 
@@ -54,7 +65,10 @@ class TrainingHooks:
             now_ns = perf_counter_ns()
             self._safely(lambda: self._steps.stepped(optimizer, now_ns))
             if self._steps.stopped:
-                self._enough()
+                self._end_training()
+                self._steps_after += 1
+                if not self._steps.has_loader or self._steps_after > MOST_STEPS_AFTER:
+                    raise SystemExit(0)
 
         register(stepped)
 
@@ -66,37 +80,81 @@ class TrainingHooks:
         def __iter__(loader: Any) -> Any:
             if threading.get_ident() != self._thread:
                 return make(loader)
-            self._safely(lambda: self._steps.open(id(loader)))
-            began_ns = perf_counter_ns()
+            if self._has_ended and self._feeds_training(loader):
+                self._empty_epochs += 1
+                if self._empty_epochs > MOST_EMPTY_EPOCHS:
+                    raise SystemExit(0)
+                return iter(())
+            asked_ns = perf_counter_ns()
             iterator = make(loader)
-            waited_ns = perf_counter_ns() - began_ns
-            self._safely(lambda: self._know(iterator, loader, waited_ns))
+            ready_ns = perf_counter_ns()
+            self._safely(lambda: self._know(iterator, loader, asked_ns, ready_ns))
             return iterator
 
         @functools.wraps(fetch)
         def __next__(iterator: Any) -> Any:
-            known = self._loaders.get(iterator)
+            known = self._iterators.get(iterator)
             if known is None or threading.get_ident() != self._thread:
                 return fetch(iterator)
             loader, size_of = known
-            self._safely(lambda: self._steps.fetch(loader))
-            began_ns = perf_counter_ns()
+            if self._has_ended and self._steps.is_fed_by(loader):
+                raise StopIteration
+            asked_ns = perf_counter_ns()
             try:
                 batch = fetch(iterator)
             except StopIteration:
-                self._safely(lambda: self._steps.exhausted(loader))
+                now_ns = perf_counter_ns()
+                self._safely(lambda: self._steps.exhausted(loader, now_ns))
+                if self._steps.stopped:
+                    self._end_training(iterator)
                 raise
-            waited_ns = perf_counter_ns() - began_ns
-            self._safely(lambda: self._steps.fetched(loader, size_of(batch), waited_ns))
+            got_ns = perf_counter_ns()
+            self._safely(lambda: self._steps.fetched(loader, size_of(batch), asked_ns, got_ns))
+            if self._steps.stopped:
+                self._end_training(iterator)
+                if self._steps.is_fed_by(loader):
+                    raise StopIteration  # the batch is not trained on
             return batch
 
         self._patches.set_attribute(loader_class, "__iter__", __iter__)
         self._patches.set_attribute(iterator_class, "__next__", __next__)
 
-    def _know(self, iterator: Any, loader: Any, waited_ns: int) -> None:
-        self._steps.opened(id(loader), waited_ns)
+    def _know(self, iterator: Any, loader: Any, asked_ns: int, ready_ns: int) -> None:
+        number = self._number_of(loader)
+        which = self._steps.opened(number, asked_ns, ready_ns)
         size_of = batch_sizes.finder(batch_sizes.of_loader(loader), self._complain)
-        self._loaders[iterator] = (id(loader), size_of)
+        if iterator not in self._iterators:  # persistent workers keep theirs
+            weakref.finalize(iterator, self._left, number, which).atexit = False
+        self._iterators[iterator] = (number, size_of)
+
+    def _number_of(self, loader: Any) -> int:
+        number = self._loaders.get(loader)
+        if number is None:
+            number = self._loaders[loader] = self._next_number()
+        return number
+
+    def _end_training(self, iterator: Any = None) -> None:
+        """Enough has been measured; `iterator`: of the loader that is ended."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        data = getattr(iterator, "_dataset", None)
+        evaluates = any(loader.dataset is data and not self._steps.is_fed_by(n) for loader, n in self._loaders.items())
+        self._trained_on = None if evaluates else data
+        self._enough()
+
+    def _feeds_training(self, loader: Any) -> bool:
+        """Whether its batches would be trained on: they were, or it is a new one of the same data."""
+        number = self._loaders.get(loader)
+        if number is None:
+            return self._trained_on is not None and loader.dataset is self._trained_on
+        return self._steps.is_fed_by(number)
+
+    def _left(self, number: int, which: Pass) -> None:
+        """The program has dropped an iterator; it may do so anywhere, even while something else is reported."""
+        if threading.get_ident() == self._thread and not self._reporting:
+            now_ns = perf_counter_ns()
+            self._safely(lambda: self._steps.left(number, which, now_ns))
 
     def _watch_backward(self, torch: ModuleType) -> None:
         backward = torch.autograd.backward
@@ -142,13 +200,17 @@ class TrainingHooks:
                 return train(self_, mode)
             finally:
                 depth[0] = 0
-                self._safely(lambda: self._steps.mode(bool(mode)))
+                now_ns = perf_counter_ns()
+                self._safely(lambda: self._steps.mode(bool(mode), now_ns))
 
         self._patches.set_attribute(module.Module, "train", watched)
 
     def _safely(self, action: Callable[[], object]) -> None:
+        self._reporting = True
         try:
             action()
         except Exception as error:  # the program must go on undisturbed
             pass_on_signal(error)
             self._complain(f"training steps may be missing: {type(error).__name__}: {error}")
+        finally:
+            self._reporting = False

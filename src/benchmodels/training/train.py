@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from time import perf_counter_ns
 from typing import Any, Optional, Sequence
 
@@ -18,25 +19,41 @@ from benchprobe.loop.probe import TRAIN, Probe
 
 NO_STEP = "no optimizer stepped in this process, so there is no training step to measure"
 
+WORTH_TELLING_S = 0.01
+
 OWN_LOOP = "training steps counted by the script's own loop 'train'"
 
 
 def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """Returns the script's exit code; ends the process instead if enough was measured before the script's end."""
+    """Returns the script's exit code. If enough has been measured before the script's end, ends its training, and the process
+    if that takes longer than `stop_grace_s`."""
     probe = benchprobe.active_probe()
     if probe is None:
         return run_script(script, args)
     loop = RecordedSteps(probe)
     steps = TrainingSteps(loop)
+    ending = EarlyEnd(probe, loop, steps, settings.stop_grace_s)
     imports = ImportWatch(complainer())
     seed_on_import(imports, settings.seed)
-    TrainingHooks(steps, loop.leave, complainer()).install(imports)
+    TrainingHooks(steps, ending.begin, complainer()).install(imports)
     try:
         return run_script(script, args)
     finally:
-        loop.end()
+        steps.finish()
+        loop.close()
         if not steps.steps:
             probe.message("training", NO_STEP)
+        elif (text := left_out_text(steps.left_out_ns)) is not None:
+            loop.explain(text)
+
+
+def left_out_text(times_ns: Sequence[int]) -> Optional[str]:
+    """What the program did besides training, if it took any time worth telling."""
+    total_s = sum(times_ns) / 1e9
+    if total_s < WORTH_TELLING_S:
+        return None
+    times = "once" if len(times_ns) == 1 else f"{len(times_ns)} times"
+    return f"left out: {total_s:.3g} s between training loops ({times}), such as evaluation and checkpoints"
 
 
 class RecordedSteps:
@@ -46,10 +63,11 @@ class RecordedSteps:
         self._probe = probe
         self._pass: Optional[LoopPass] = None
         self._began_ns = 0
-        self._in_chunk = 0
+        self._in_chunk = self._unmarked = 0
         self._has_own = False  # the script says itself what its steps are
 
-    def begin(self) -> None:
+    def begin(self, at_ns: int) -> None:
+        now_ns = perf_counter_ns()
         if self._pass is None:
             self._has_own = getattr(self._probe.current.get(), "name", None) == TRAIN
             if self._has_own:
@@ -57,44 +75,79 @@ class RecordedSteps:
             self._pass = LoopPass(self._probe, TRAIN, None)
             self._pass.open()
         else:
-            self._turn_over(perf_counter_ns())
-        self._began_ns = perf_counter_ns()
+            self._turn_over(now_ns)
+        self._begin_earlier(now_ns - at_ns)
 
-    def step(self, waited_ns: int, ended_ns: int, items: Optional[int], loss: Any) -> bool:
+    def step(self, waited_ns: int, items: Optional[int], loss: Any) -> None:
         recorded = self._pass
         if recorded is None:
-            return True
+            return
         # A step may fetch several batches: all the waiting is recorded at its beginning.
-        recorded.append(min(self._began_ns + waited_ns, ended_ns))
+        recorded.append(min(self._began_ns + waited_ns, perf_counter_ns()))
         recorded.append_size(items)
         if loss is not None:
             benchprobe.give(loss=loss)
-        recorded.mark_device()
+
+    def end(self, at_ns: int) -> bool:
+        recorded = self._pass
+        if recorded is None:
+            return True
         now_ns = perf_counter_ns()
-        recorded.append(now_ns)
+        self._unmarked += 1
+        if self._unmarked == recorded.stride:
+            recorded.mark_device()
+            self._unmarked = 0
+        recorded.append(at_ns)
+        self._began_ns = at_ns
         self._in_chunk += 1
-        going = True
-        if self._in_chunk >= recorded.budget or now_ns >= recorded.due:
-            going = self._turn_over(now_ns)
-            now_ns = perf_counter_ns()
-        self._began_ns = now_ns
+        if self._in_chunk < recorded.budget and at_ns < recorded.due:
+            return True
+        has_device = recorded.stride > 0
+        going = self._turn_over(at_ns)
+        # On a device, what followed the step is part of the time between two events.
+        self._begin_earlier(0 if has_device else now_ns - at_ns)
         return going
 
     def explain(self, text: str) -> None:
         text = OWN_LOOP if self._has_own else text
         self._probe.writer.emit({"event": "training", "t": perf_counter_ns(), "text": text})
 
-    def end(self) -> None:
+    def close(self) -> None:
         if self._pass is not None:
             self._pass.close()
 
-    def leave(self) -> None:
-        """Ends the program in the middle of its training."""
-        self.end()
-        end_children()
-        leave(0)
+    def _begin_earlier(self, lead_ns: int) -> None:
+        assert self._pass is not None
+        self._pass.begin_earlier(lead_ns)
+        self._began_ns = perf_counter_ns() if self._pass.chunk is None else self._pass.chunk.ask
 
     def _turn_over(self, now_ns: int) -> bool:
         assert self._pass is not None
-        steps, self._in_chunk = self._in_chunk, 0
+        steps, self._in_chunk, self._unmarked = self._in_chunk, 0, 0
         return self._pass.turn_over(now_ns, steps)
+
+
+class EarlyEnd:
+    """Enough has been measured: what the script still does besides training has `grace_s` left."""
+
+    def __init__(self, probe: Probe, loop: RecordedSteps, steps: TrainingSteps, grace_s: float) -> None:
+        self._probe = probe
+        self._loop = loop
+        self._steps = steps
+        self._grace_s = grace_s
+
+    def begin(self) -> None:
+        self._loop.close()  # from here on nothing that was measured can be lost
+        self._tell("loader" if self._steps.has_loader else "optimizer")
+        timer = threading.Timer(self._grace_s, self._end_process)
+        timer.daemon = True
+        timer.start()
+
+    def _end_process(self) -> None:
+        self._tell("process")
+        end_children()
+        leave(0)
+
+    def _tell(self, ended: str) -> None:
+        about = {"ended": ended, "steps": self._steps.steps, "grace_s": self._grace_s}
+        self._probe.writer.emit({"event": "training_ended", "t": perf_counter_ns(), **about})

@@ -84,6 +84,7 @@ class LoopPass:
         self._passed = 0  # steps of this pass
         self._before = 0  # steps of earlier passes in the same measurement
         self._pace = FIRST_STEPS
+        self._lead_ns = 0  # of the open chunk: its first step began that much before its first event
         self._deferred: List[Dict[str, Any]] = []
         self._detached = self._closed = False
         self._parent: Any = probe.outside
@@ -135,6 +136,13 @@ class LoopPass:
             self._break_down(error)
             self._open_chunk()
         return True
+
+    def begin_earlier(self, lead_ns: int) -> None:
+        """The step that begins with the open chunk began that much earlier."""
+        if self.chunk is not None and not self.chunk.entries and lead_ns > 0:
+            self.chunk.ask -= lead_ns
+            self.chunk.last_end = self.chunk.ask
+            self._lead_ns = lead_ns
 
     @property
     def stopped(self) -> bool:
@@ -255,7 +263,7 @@ class LoopPass:
         chunk = Chunk(self._number, self._before + self._passed, phase, ask, self._batch_size)
         chunk.hold = self._timer is not None
         self.group = self.stride if self._may_group and short and self.size_of is None else 0
-        self._grouped = 0
+        self._grouped = self._lead_ns = 0
         self.append = chunk.entries.append
         if self.group:
             chunk.groups, self.append = [], self._place
@@ -301,6 +309,7 @@ class LoopPass:
             self._timer.wait(count)
             now = perf_counter_ns()
             times = self._timer.read()
+            times[:1] = [first + self._lead_ns for first in times[:1]]
         except Exception as error:
             self._lose_device(error)
             return now

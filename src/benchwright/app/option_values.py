@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_duration, parse_size
+from benchwright.core.settings import RunSettings
 
 
 def words_of(text: str, *, where: str) -> tuple[str, ...]:
@@ -77,6 +78,10 @@ def timeout_of(text: str) -> float:
             f"{text} is not a time limit", where="--timeout", remedy="write 90s or 10m, or drop --timeout for no limit"
         )
     return seconds
+
+
+def stop_grace_of(text: str | None) -> float:
+    return RunSettings().stop_grace_s if text is None else parse_duration(text, where="--stop-grace")
 
 
 def max_memory_of(text: str | None) -> int | None:

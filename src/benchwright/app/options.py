@@ -147,7 +147,9 @@ def _how() -> Iterable[Option]:
     yield _option(HOW, "--turns", metavar="TIME",
         help="Run interleaved benchmarks at the same time, in turns this long; for machines whose speed drifts.")
     yield _option(HOW, "--stop", metavar="RULE", common=True,
-        help="When to stop a loop: 100 (steps), 30s or 1%. A percentage is the precision of the median.")
+        help="When to stop a loop: 100 (steps), 30s or 1%. A percentage is the precision of the median. never: not before its own end.")
+    yield _option(HOW, "--stop-grace", metavar="TIME", applies=_SCRIPTS,
+        help="How long a training script may go on after its training was stopped early, to evaluate, save and clean up; then it is killed.  [default: 30s]")
     yield _option(HOW, "--warmup", metavar="RULE",
         help="Warm-up of a loop: auto, 20 (steps) or 5s.  [default: auto]")
     yield _option(HOW, "--loop", metavar="NAME", applies=(COMMAND, TASKS, SUITE, LOOP),

@@ -109,6 +109,7 @@ def request_of(
         lock_clocks=values["lock_clocks"],
         **{name: values[name] for name in _AS_GIVEN},
         max_memory_bytes=parse.max_memory_of(values["max_memory"]),
+        stop_grace_s=parse.stop_grace_of(values["stop_grace"]),
         sample_interval_s=parse.sample_interval_of(values["sample_interval"]),
         seed=values["seed"],
         on=values["on"],

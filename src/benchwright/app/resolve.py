@@ -145,6 +145,7 @@ def settings_of(request: Request, interleave: bool) -> RunSettings:
         lean_cache=request.lean_cache,
         build_jobs=request.build_jobs,
         max_memory_bytes=request.max_memory_bytes,
+        stop_grace_s=request.stop_grace_s,
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,
         on=request.on,

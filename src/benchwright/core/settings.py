@@ -35,6 +35,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     shared: bool = False  # others may read the run's files, as far as the umask allows
     validations: tuple[str, ...] = ()  # validation layers beyond those that always run
     max_memory_bytes: Annotated[int, Meta(gt=0)] | None = None  # --max-memory, of each job
+    stop_grace_s: Annotated[float, Meta(ge=0)] = 30.0  # --stop-grace: of a training script that was stopped early
     build_jobs: Annotated[int, Meta(ge=1)] | None = None  # --build-jobs; None: one for every four cores
     lean_cache: bool = False  # --lean-cache: builds are removed once they were measured
     overlap: bool = False  # --overlap: next processes start up while one is measured

@@ -23,7 +23,7 @@ _RULES = ("steps", "seconds", "observations", "precision")
 
 
 class StopRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Exactly one of `steps`, `seconds`, `precision` or `observations` is set.
+    """At most one of `steps`, `seconds`, `precision` or `observations` is set; none: never before its own end.
 
     steps         exactly that many measured steps after warm-up
     seconds       measured time after warm-up
@@ -40,6 +40,9 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     min_steps: int = 30
     max_steps: int | None = None
     max_seconds: float | None = None
+
+
+NEVER = StopRule()
 
 
 class Warmup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,10 +62,12 @@ class WrongRule(InvalidInput):
 
 
 def parse_stop_rule(value: object, *, where: str = "--stop") -> StopRule:
-    """`100` or `100steps`, `30s`, `1%`; or a map with one of steps, seconds, precision and observations (with `interval`)."""
+    """`100` or `100steps`, `30s`, `1%`, `never`; or a map with one of steps, seconds, precision and observations (with `interval`)."""
     if isinstance(value, Mapping):
         return _stop_rule_of(value, where)
     word = _word(value)
+    if word == "never":
+        return NEVER
     if (steps := _steps(word)) is not None:
         return StopRule(steps=_at_least(steps, 1, None, where))
     if word.endswith("%"):
@@ -70,7 +75,7 @@ def parse_stop_rule(value: object, *, where: str = "--stop") -> StopRule:
     try:
         return StopRule(seconds=_seconds(word, None, where))
     except InvalidInput:
-        remedy = "write 100 (steps), 30s (seconds) or 1% (precision)"
+        remedy = "write 100 (steps), 30s (seconds), 1% (precision) or never"
         raise WrongRule(f"'{value}' is not a stop rule", where=where, remedy=remedy) from None
 
 
@@ -175,7 +180,7 @@ def _fraction(value: object, key: str | None, where: str) -> float:
 def probe_settings(stop: StopRule | None, warmup: Warmup, loop: str | None) -> dict[str, object]:
     """The part of benchprobe's configuration about when to stop."""
     settings: dict[str, object] = {"warmup": msgspec.to_builtins(warmup)}
-    if stop is not None:
+    if stop is not None and stop != NEVER:
         settings["stop"] = msgspec.to_builtins(stop)
     if loop is not None:
         settings["loop"] = loop

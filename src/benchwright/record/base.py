@@ -16,6 +16,9 @@ class Gatherer(Protocol):
     """Takes what a kind needs from the events of one launch. By default nothing: override what differs."""
 
     measures_itself: bool = False  # whether it judges its loops itself, and says why nothing was measured
+    stopped_early: bool = (
+        False  # whether the program was ended in the middle, measured enough: how it ended is not judged
+    )
     observations: int | None = None  # voir: how many count, if the benchmark's stop rule does not say
 
     def add(self, event: Event) -> None:

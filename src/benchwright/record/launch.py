@@ -27,7 +27,7 @@ from benchwright.record.reading import Event, read_events
 from benchwright.record.samples import Span
 from benchwright.record.standstill import late_notes, standstill_notes
 from benchwright.record.turns import judge_turns, left_out, own_only, takes_turns
-from benchwright.record.verdict import LaunchVerdict, ignored_failure, judge, log_notes
+from benchwright.record.verdict import LaunchVerdict, ignored_failure, judge, log_notes, stumbled
 from benchwright.record.voir_rates import add_gpu_samples, measured_through_voir
 
 _CLOCK_SLACK_NS = 1_000_000_000
@@ -74,6 +74,8 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
     notes = fold.notes + notes + loop_notes + name_notes + fold.voir.notes() + gatherer.notes() + sampled
     notes += log_notes(fold.extraction, measurements) + standstill_notes(fold.pauses, fold.samples)
     notes += ignored_failure(benchmark, fold.end)
+    if gatherer.stopped_early:
+        notes += stumbled(fold.end)
     notes += late_notes(fold.late) + stream_notes(fold, benchmark, counting)
     end = fold.end or {}
     return Launch(
@@ -112,7 +114,10 @@ def _judge(
     measurements: list[Measurement],
 ) -> LaunchVerdict:
     """How the process ended; if well, whether its kind, its loops and its stream can be trusted."""
-    verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
+    end = fold.end
+    if end is not None and fold.gatherer.stopped_early:
+        end = {**end, "early_stop": True}
+    verdict = judge(benchmark, end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is not Status.OK:
         return _with_time_spent(_with_last_part(verdict, fold), fold)
     if (wrong := judge_loops(fold, benchmark, counting) or fold.gatherer.judge(measurements)) is not None:

@@ -7,7 +7,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.note import Note
 from benchwright.core.secrets.redact import redact_text
-from benchwright.core.stop_rule import StopRule
+from benchwright.core.stop_rule import NEVER, StopRule
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, TRAIN, LoopRecord
 from benchwright.record.reading import Event
@@ -41,16 +41,17 @@ def stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -
         notes.append(
             Note(text=f"{fold.lost} events were lost because the stream could not be written", severity="error")
         )
+    rule = None if benchmark.stop == NEVER else benchmark.stop
     ended_well = fold.end is not None and fold.end.get("exit_code") == 0
     for record in counting:
         if ended_well and not record.ends and record.stop is None:
             text = f"loop '{record.name}' was never finished: the process exited inside it, and its last steps may be missing"
             notes.append(Note(text=text))
-        if benchmark.stop is not None and (early := _ended_early(record, benchmark.stop)) is not None:
+        if rule is not None and (early := _ended_early(record, rule)) is not None:
             notes.append(Note(text=f"loop '{record.name}' ended {early}"))
         if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
             notes.append(_imprecise(record.name, record.stop))
-    expected = benchmark.stop is not None and ended_well and not fold.gatherer.measures_itself
+    expected = rule is not None and ended_well and not fold.gatherer.measures_itself
     if expected and not counting and not fold.voir.lines:
         notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes

@@ -172,6 +172,16 @@ def ignored_failure(benchmark: Benchmark, end: Event | None) -> list[Note]:
     return [Note(text="the program failed, which --ignore-failure counts as a result", evidence=f"exit code {code}")]
 
 
+def stumbled(end: Event | None) -> list[Note]:
+    """A note if a program that was stopped early did not end well then."""
+    code, signalled = (end or {}).get("exit_code"), (end or {}).get("signal")
+    if not code and signalled is None:
+        return []
+    how = f"exit code {code}" if signalled is None else signal_name(signalled)
+    text = "the script failed after its training had been stopped early; what was measured before counts, see its log"
+    return [Note(text=text, evidence=how)]
+
+
 def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
     """What in the log does not count, or makes a number doubtful."""
     notes = []

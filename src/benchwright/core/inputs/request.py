@@ -105,6 +105,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     lock_clocks: str | None = None  # in MHz, or "auto"
     build_jobs: int | None = None
     max_memory_bytes: int | None = None
+    stop_grace_s: float = 30.0
     sample_interval_s: float = 0.5
     seed: int = 0
     echo: bool = False

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from benchwright.artifacts.builds import INDUCTOR
 from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.errors import InvalidInput
 from benchwright.core.job import JobBuild
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
 from benchwright.core.status import Reason
+from benchwright.core.stop_rule import NEVER
 from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.kinds.models.build_options import builds_from_onnx
 from benchwright.plan.base import JobCommand, PlainPlanner
@@ -78,10 +80,16 @@ class ModelPlanner(PlainPlanner):
             argv = (work.python, *_MODULE, work.path, *work.args)
             return JobCommand(argv, work.cwd, benchmark.env, probe=finding, warm=_TORCH)
         if isinstance(work, Script) and work.training:
-            settings = {"models": {"mode": "train", "seed": context.settings.seed}}
+            asked = context.settings
+            settings = {"models": {"mode": "train", "seed": asked.seed, "stop_grace_s": asked.stop_grace_s}}
             return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=settings)
         if not isinstance(work, Model):
             return super().command(benchmark, slot, job, repeat)
+        if benchmark.stop == NEVER:
+            what = "never would call the model for ever: its calls have no end of their own"
+            raise InvalidInput(
+                what, where="--stop", remedy="write 100 (calls), 30s or 1%; for a script's training add --as training"
+            )
         words = (work.script, *work.args) if work.script is not None else ()
         threads = _threads_of(work, benchmark, context.machine)
         env: dict[str, str | None] = {**thread_settings(threads)}

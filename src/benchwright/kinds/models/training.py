@@ -25,22 +25,38 @@ _NO_STEP = (
 
 
 class TrainingGatherer(Gatherer):
-    """Keeps how steps were recognised; without steps, says why nothing was measured."""
+    """Keeps how steps were recognised and how the training was ended; without steps, says why nothing was measured."""
 
     def __init__(self) -> None:
-        self._explanations: list[str] = []
+        self._notes: dict[str, Note] = {}
 
     def add(self, event: Event) -> None:
         if event["event"] == "training":
-            self._explanations.append(str(event["text"]))
+            note = Note(text=str(event["text"]), severity="info")
+        elif event["event"] == "training_ended":
+            self.stopped_early = True
+            note = _ended(str(event["ended"]), int(event["steps"]), float(event["grace_s"]))
+        else:
+            return
+        self._notes[note.text] = note  # every rank says the same
 
     def notes(self) -> list[Note]:
-        return [Note(text=text, severity="info") for text in self._explanations]
+        return [*self._notes.values()]
 
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
         if any(m.metric == "rate" and m.source == "loop" for m in found):
             return None
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, _NO_STEP)
+
+
+def _ended(what: str, steps: int, grace_s: float) -> Note:
+    """`what` was ended: the loader, the optimizer's step, or the whole process."""
+    if what == "process":
+        text = f"killed {grace_s:g} s after its training had been stopped; the rest of the script did not run"
+        return Note(text=text, remedy="give it longer with --stop-grace")
+    rest = "training" if what == "loader" else "script"
+    text = f"stopped after {steps} steps; the rest of the {rest} did not run"
+    return Note(text=text, remedy="--stop never runs it whole", severity="info")
 
 
 def looks_like_training(tree: ast.Module) -> bool:

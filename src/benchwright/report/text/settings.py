@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchwright.core.benchmark import Placement
 from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.settings import RunSettings
-from benchwright.core.stop_rule import StopRule, Warmup
+from benchwright.core.stop_rule import NEVER, StopRule, Warmup
 from benchwright.report.text.numbers import counted
 
 
@@ -15,7 +15,7 @@ def _time(seconds: float) -> str:
 
 
 def stop_words(rule: StopRule | None) -> str:
-    if rule is None:
+    if rule is None or rule == NEVER:
         return "runs to its end"
     if rule.steps is not None:
         return f"after {counted(rule.steps, 'measured step')}"

@@ -37,6 +37,7 @@ class Trained:
         self.items = [item for chunk in chunks for item in _each(chunk)]
         self.losses = [value for chunk in chunks for value in chunk.get("given", {}).get("loss", [[], []])[1]]
         self.messages = [event["text"] for event in events if event["event"] in ("message", "training")]
+        self.early_ends = [event["ended"] for event in events if event["event"] == "training_ended"]
         self.ended = [event["how"] for event in events if event["event"] == "loop_end"]
 
 
@@ -157,20 +158,247 @@ def test_waiting_for_slow_data_is_told_apart_from_the_work(trained):
     assert sum(found.step_s) - sum(found.wait_s) > 7 * 0.02
 
 
-def test_a_long_training_is_ended_as_soon_as_enough_is_measured(trained):
+FORMS = {
+    "a loader": """
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(4):
+            with clock:
+                for x, y in loader:
+                    train(x, y)
+    """,
+    "workers started for every epoch": """
+        loader = DataLoader(data, batch_size=8, num_workers=1)
+        for epoch in range(4):
+            with clock:
+                for x, y in loader:
+                    train(x, y)
+    """,
+    "persistent workers, and a checkpoint after each epoch": """
+        loader = DataLoader(data, batch_size=8, num_workers=1, persistent_workers=True)
+        for epoch in range(4):
+            with clock:
+                for x, y in loader:
+                    train(x, y)
+            time.sleep(0.1)
+    """,
+    "a loader made anew, with evaluation between": """
+        for epoch in range(4):
+            with clock:
+                for x, y in DataLoader(data, batch_size=8, num_workers=1):
+                    train(x, y)
+            for x, y in DataLoader(data, batch_size=16):
+                time.sleep(0.03)
+    """,
+    "left by break after the last step": """
+        loader = DataLoader(data, batch_size=8, num_workers=1)
+        for epoch in range(4):
+            with clock:
+                for number, (x, y) in enumerate(loader, 1):
+                    train(x, y)
+                    if number == 6:
+                        break
+            time.sleep(0.1)
+    """,
+    "left by break at the next batch": """
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(4):
+            with clock:
+                for number, (x, y) in enumerate(loader):
+                    if number == 6:
+                        break
+                    train(x, y)
+            time.sleep(0.1)
+    """,
+    "one iterator for each batch": """
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(4):
+            with clock:
+                for step in range(8):
+                    train(*next(iter(loader)))
+    """,
+    "gradients of four batches": """
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(6):
+            with clock:
+                for number, (x, y) in enumerate(loader, 1):
+                    work(x, y)
+                    if number % 4 == 0:
+                        update()
+    """,
+    "logging after each step": """
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(4):
+            with clock:
+                for x, y in loader:
+                    train(x, y)
+                    time.sleep(0.005)
+            time.sleep(0.1)
+    """,
+    "a loader that fetches a batch ahead": """
+        def ahead(loader):
+            batches = iter(loader)
+            batch = next(batches)
+            for following in batches:
+                yield batch
+                batch = following
+            yield batch
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(4):
+            with clock:
+                for x, y in ahead(loader):
+                    train(x, y)
+            time.sleep(0.1)
+    """,
+    "two steps for each batch": """
+        loader = DataLoader(data, batch_size=8)
+        for epoch in range(4):
+            with clock:
+                for x, y in loader:
+                    train(x, y)
+                    train(x, y)
+    """,
+    "no loader": """
+        for epoch in range(4):
+            with clock:
+                for step in range(8):
+                    train(*data[:8])
+    """,
+}
+STOPWATCH = """
+class Clock:
+    spent = 0.0
+    def __enter__(self):
+        self.began = time.perf_counter()
+    def __exit__(self, *error):
+        self.spent += time.perf_counter() - self.began
+clock = Clock()
+first = torch.optim.SGD(model.parameters(), 0.01)
+def work(x, y):
+    time.sleep(0.01)
+    loss_of(model(x), y).backward()
+def update():
+    if not clock.spent and not hasattr(first, "began"):
+        first.step()
+        first.began = clock.began = time.perf_counter()  # the first step is not recorded
+    else:
+        first.step()
+    first.zero_grad()
+def train(x, y):
+    work(x, y)
+    update()
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_steps_take_as_long_as_a_stopwatch_round_the_training_loops_shows(trained, form):
+    """What is wrongly left out or counted here takes 5 % or more; performance/stopwatch.py has the bar of 1 %."""
+    found = trained(STOPWATCH + textwrap.dedent(FORMS[form]) + "print(clock.spent)")
+    assert found.code == 0, found.errors
+    assert sum(found.step_s) == pytest.approx(float(found.output), rel=0.03)
+
+
+ENDING = """
+import atexit
+atexit.register(lambda: print("exit handler"))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+"""
+
+
+def test_a_training_from_a_loader_ends_as_if_its_data_were_exhausted(trained):
+    """So evaluation, checkpoints and last lines come as the script would have them."""
     found = trained(
-        """
-        optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        for step in range(10 ** 9):
-            x, y = data[:8]
-            loss_of(model(x), y).backward(); optimizer.step()
-        """,
+        ENDING
+        + textwrap.dedent("""
+        loader, rest = DataLoader(data, batch_size=8), DataLoader(data, batch_size=32, num_workers=1)
+        for epoch in range(6):
+            trained = sum(1 for x, y in loader if loss_of(model(x), y).backward() or optimizer.step() or True)
+            print(epoch, trained, sum(1 for batch in rest))
+        print("saved")
+        """),
         warmup={"steps": 5},
         stop={"steps": 20},
     )
     assert found.code == 0, found.errors
     assert (len(found.step_s), found.ended) == (25, ["stopped"])
+    assert found.output.splitlines() == [
+        *("0 8 2", "1 8 2", "2 8 2", "3 2 2", "4 0 2", "5 0 2"),
+        "saved",
+        "exit handler",
+    ]
+    assert found.early_ends == ["loader"]
+
+
+def test_a_loader_made_anew_for_every_epoch_stays_ended(trained):
+    found = trained(
+        ENDING
+        + textwrap.dedent("""
+        for epoch in range(5):
+            steps = 0
+            for x, y in DataLoader(data, batch_size=8):
+                loss_of(model(x), y).backward(); optimizer.step(); steps += 1
+            print(steps)
+        """),
+        warmup={"steps": 5},
+        stop={"steps": 5},
+    )
+    assert found.output.split("\n")[:5] == ["8", "3", "0", "0", "0"]
+
+
+def test_a_training_that_goes_through_its_loader_for_ever_is_ended_by_system_exit(trained):
+    found = trained(
+        ENDING
+        + textwrap.dedent("""
+        def cycle(loader):
+            while True:
+                yield from loader
+        try:
+            for x, y in cycle(DataLoader(data, batch_size=8)):
+                loss_of(model(x), y).backward(); optimizer.step()
+        finally:
+            print("cleaned up")
+        """),
+        warmup={"steps": 5},
+        stop={"steps": 20},
+    )
+    assert (found.code, found.output) == (0, "cleaned up\nexit handler\n")
+
+
+def test_without_a_loader_the_optimizers_step_raises_system_exit(trained):
+    found = trained(
+        ENDING
+        + textwrap.dedent("""
+        try:
+            for step in range(10 ** 9):
+                x, y = data[:8]
+                loss_of(model(x), y).backward(); optimizer.step()
+        finally:
+            print("cleaned up")
+        print("not reached")
+        """),
+        warmup={"steps": 5},
+        stop={"steps": 20},
+    )
+    assert found.code == 0, found.errors
+    assert (len(found.step_s), found.ended) == (25, ["stopped"])
+    assert found.output == "cleaned up\nexit handler\n"
+    assert found.early_ends == ["optimizer"]
     assert any("the items of a step are unknown" in text for text in found.messages)
+
+
+def test_a_script_that_goes_on_after_its_grace_is_killed_and_that_is_told(trained):
+    found = trained(
+        ENDING
+        + textwrap.dedent("""
+        for x, y in DataLoader(data, batch_size=1):
+            loss_of(model(x), y).backward(); optimizer.step()
+        time.sleep(600)
+        """),
+        warmup={"steps": 5},
+        stop={"steps": 20},
+        models={"mode": "train", "stop_grace_s": 0.3},
+    )
+    assert (found.code, found.output) == (0, "")
+    assert (len(found.step_s), found.early_ends) == (25, ["loader", "process"])
 
 
 def test_a_loop_of_the_scripts_own_is_measured_once(trained):
