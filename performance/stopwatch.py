@@ -32,7 +32,7 @@ LENGTHS = {
 LOOPS = {
     "a list": "for step in iterate('train', list(range(N)), batch_size=4): WORK",
     "a generator": "for step in iterate('train', (i for i in range(N)), batch_size=4): WORK",
-    "batches that have a size": "for step, batch in enumerate(iterate('train', [[1, 2, 3, 4]] * N)): WORK",
+    "batches that have a size": "for step, batch in enumerate(iterate('train', [[1, 2, 3, 4]] * N, batch_size=len)): WORK",
     "sizes from a function": "for step in iterate('train', range(N), batch_size=lambda batch: 4): WORK",
     "a loss in each step": "for step in iterate('train', range(N), batch_size=4): WORK; give(loss=0.5)",
     "epochs": "for epoch in range(4):\n    for step in iterate('train', range(N // 4), batch_size=4): WORK",

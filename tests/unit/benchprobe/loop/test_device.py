@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from benchmodels.measure import timing
+from benchmodels.training.steps import TrainingSteps
+from benchmodels.training.train import RecordedSteps
 from benchprobe.config import Config
 from benchprobe.loop.device import TorchTimer, find_timer
 from benchprobe.loop.probe import Probe
@@ -186,7 +188,7 @@ def test_very_short_steps_share_events_so_that_these_cost_next_to_nothing(tmp_pa
     assert setting.queue.recorded < steps / 4
     by_device = sum(ns for e in events for ns in e["device_ns"])
     by_host = sum(e["window_ns"] for e in events)
-    assert steps * 50_000 * 0.999 <= by_device <= by_host
+    assert steps * 50_000 * 0.999 <= by_device <= 1.05 * by_host  # a window begins just before its first stamp
 
 
 def test_steps_that_are_long_enough_have_an_event_each(setting):
@@ -248,7 +250,7 @@ class TestVeryShortSteps:
             if i % 7 == 3:
                 short.give(loss=float(i))
         events = short.events("steps")
-        assert max(e["device_stride"] for e in events) > 30
+        assert max(e["device_stride"] for e in events) > 7, "several that give share an event"
         found = [
             (e["first"] + offset, value)
             for e in events
@@ -414,3 +416,22 @@ def test_events_go_to_the_current_stream_however_it_is_found(tmp_path, raw_strea
         setting.queue.launch(3_000_000)
     assert sum(len(e["device_ns"]) for e in setting.events("steps")) == 6
     assert setting.events("message") == []
+
+
+def test_watched_training_steps_have_the_time_of_the_device_though_several_share_an_event(tmp_path):
+    class Optimizer:
+        pass
+
+    setting, optimizer = Setting(tmp_path), Optimizer()
+    setting.queue.event_ns = 10_000
+    recorded = RecordedSteps(setting.probe)
+    steps = TrainingSteps(recorded)
+    for _ in range(1_001):
+        setting.queue.launch(1_000_000)
+        steps.backward(None)
+        steps.stepped(optimizer, time.perf_counter_ns())
+    recorded.close()
+    events = setting.events("steps")
+    assert sum(len(e["device_ns"]) for e in events) == 1_000
+    assert max(e["device_stride"] for e in events) > 1
+    assert sum(ns for e in events for ns in e["device_ns"]) >= 1_000 * 1_000_000
