@@ -181,7 +181,8 @@ def _ratio(folder: Path, name: str, text: str) -> float:
     sort, warmup = ("training", "1") if name.startswith("training") else ("loop", "0")
     words = ["run", script.name, "--as", sort, "--stop", "never", "--warmup", "0" if sort == "loop" else warmup]
     words = [sys.executable, "-m", "benchwright", *words, "--base", "base", "--python", sys.executable, "--json"]
-    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
+    env = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
     body = json.loads(done.stdout or "{}")
     if done.returncode or not body:
