@@ -53,6 +53,25 @@ def epoch():
         for _ in range(100): step(x, y)
 
 epoch()
+if os.environ.get("BLOCKS"):  # watched and not, in turns
+    from statistics import median
+    from torch.utils.data import dataloader
+    from torch.optim.optimizer import _global_optimizer_post_hooks as hooks
+    watched = dict(hooks)
+    places = [(torch.autograd, "backward"), (dataloader.DataLoader, "__iter__"), (dataloader._BaseDataLoaderIter, "__next__")]
+    wrapped = [(place, name, getattr(place, name)) for place, name in places]
+    def block(is_watched):
+        for place, name, function in wrapped:
+            setattr(place, name, function if is_watched else function.__wrapped__)
+        hooks.clear()
+        hooks.update(watched if is_watched else {})
+        began = now()
+        epoch()
+        return now() - began
+    pairs = [(block(False), block(True), block(True), block(False)) for _ in range(epochs)]
+    ratio = median((b + c) / (a + d) for a, b, c, d in pairs)
+    same = median(d / a for a, b, c, d in pairs)
+    print(f"watched ÷ plain {ratio:.4f}, plain ÷ plain {same:.4f}, a step of {median(a for a, *_ in pairs) * 1e4:.0f} µs", flush=True)
 cpu, began = time.thread_time(), now()
 for _ in range(epochs): epoch()
 ended = now()
@@ -65,6 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=7, help="rounds")
     parser.add_argument("--quick", action="store_true", help="3 rounds, of fewer epochs")
+    parser.add_argument("--blocks", action="store_true", help="in one process, watched and not in turns; no bars")
     parser.add_argument("--device", default="cpu", help="where the script computes")
     options = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
@@ -80,8 +100,18 @@ def main() -> int:
         for width, depth, epochs in sizes:
             for source in ("loader", "tensors"):
                 words = [options.device, str(width), str(depth), str(epochs), source]
+                if options.blocks:
+                    _blocks(Path(folder), words)
+                    continue
                 missed += _compared(Path(folder), words, rounds, on_gpu=options.device != "cpu")
     return int(missed > 0)
+
+
+def _blocks(folder: Path, words: list[str]) -> None:
+    config = json.dumps({"stream": str(folder / "steps.stream"), "models": {"mode": "train"}})
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "BENCHPROBE_CONFIG": config, "TRAINING": " ".join(words)}
+    print(f"{words[-1]}: ", end="", flush=True)
+    subprocess.run([sys.executable, "-m", "benchmodels", "train.py"], cwd=folder, env=env | {"BLOCKS": "1"}, check=True)
 
 
 def _compared(folder: Path, words: list[str], rounds: int, *, on_gpu: bool) -> int:

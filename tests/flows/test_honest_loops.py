@@ -194,7 +194,7 @@ int clock_gettime(clockid_t id, struct timespec *t) {
     if (id == CLOCK_MONOTONIC) {
         long long ns = t->tv_sec * 1000000000LL + t->tv_nsec;
         if (!first) first = ns;
-        ns = first + (ns - first) / 4;
+        ns = first + (ns - first) / SLOWER;
         t->tv_sec = ns / 1000000000LL;
         t->tv_nsec = ns % 1000000000LL;
     }
@@ -203,24 +203,47 @@ int clock_gettime(clockid_t id, struct timespec *t) {
 """
 
 
-@pytest.mark.long
+@pytest.mark.parametrize(("slower", "steps"), [pytest.param(4, 60, marks=pytest.mark.long), (10, 10)])
 def test_a_program_whose_clock_runs_slow_is_found_out_by_the_supervisors(
-    bw: CommandLine, script: Write, tmp_path: Path
+    bw: CommandLine, script: Write, tmp_path: Path, slower: int, steps: int
 ) -> None:
-    """By its own clock every step takes a quarter of its time, so it seems to be four times as fast."""
+    """By its own clock every step takes a fraction of its time, so it seems to be that much faster."""
     source = tmp_path / "slow_clock.c"
     source.write_text(SLOW_CLOCK)
     library = tmp_path / "slow_clock.so"
     try:
-        made = subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], capture_output=True)
+        made = subprocess.run(
+            ["cc", f"-DSLOWER={slower}", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], capture_output=True
+        )
     except FileNotFoundError:
         pytest.skip("there is no C compiler here")
     assert made.returncode == 0, made.stderr
     script(
         "loop.py",
-        "import select\nfrom benchprobe import iterate\nfor _ in iterate('train', range(60), batch_size=1): select.select([], [], [], 0.1)\n",
+        "import select\nfrom benchprobe import iterate\n"
+        f"for _ in iterate('train', range({steps}), batch_size=1): select.select([], [], [], 0.1)\n",
     )
     body = run(bw, "--env", f"LD_PRELOAD={library}", "loop.py", "--warmup", "2", code=1)
     (result,) = body["results"]
     assert result["reason"] == "invalid"
     assert "the supervisor's clock" in result["detail"]
+
+
+def test_a_loop_of_one_step_says_why_it_has_no_rate(bw: CommandLine, script: Write) -> None:
+    script("one.py", "from benchprobe import iterate\nfor i in iterate('train', range(1), batch_size=4): pass\n")
+    assert "loop 'train' has a single step, its warm-up, so it has no rate" in notes(run(bw, "one.py"))
+    assert metric(run(bw, "one.py", "--warmup", "0"), "rate")["value"] > 0
+
+
+def test_a_loop_in_two_threads_counts_once_and_says_so(bw: CommandLine, script: Write) -> None:
+    script(
+        "threads.py",
+        "import threading, time\nfrom benchprobe import iterate\nmeeting = threading.Barrier(2)\n"
+        "def work():\n    for i in iterate('train', range(20), batch_size=1):\n"
+        "        if i == 0: meeting.wait()\n        time.sleep(0.002)\n"
+        "threads = [threading.Thread(target=work) for _ in range(2)]\n"
+        "for each in threads: each.start()\nfor each in threads: each.join()\n",
+    )
+    told = notes(run(bw, "threads.py"))
+    assert "loop 'train' also ran at the same time in another thread or task, where it was not counted (1 more)" in told
+    assert "RANK" not in told

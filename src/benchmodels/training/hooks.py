@@ -63,9 +63,11 @@ class TrainingHooks:
 
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             now_ns = perf_counter_ns()
-            self._safely(lambda: self._steps.stepped(optimizer, now_ns))
-            if self._steps.stopped:
-                self._end_training()
+            try:
+                self._steps.stepped(optimizer, now_ns)
+            except Exception as error:
+                self._go_on_after(error)
+            if self._ended():
                 self._steps_after += 1
                 if not self._steps.has_loader or self._steps_after > MOST_STEPS_AFTER:
                     raise SystemExit(0)
@@ -80,7 +82,7 @@ class TrainingHooks:
         def __iter__(loader: Any) -> Any:
             if threading.get_ident() != self._thread:
                 return make(loader)
-            if self._has_ended and self._feeds_training(loader):
+            if self._ended(loader.dataset) and self._feeds_training(loader):
                 self._empty_epochs += 1
                 if self._empty_epochs > MOST_EMPTY_EPOCHS:
                     raise SystemExit(0)
@@ -97,7 +99,7 @@ class TrainingHooks:
             if known is None or threading.get_ident() != self._thread:
                 return fetch(iterator)
             loader, size_of = known
-            if self._has_ended and self._steps.is_fed_by(loader):
+            if self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
                 raise StopIteration
             asked_ns = perf_counter_ns()
             try:
@@ -105,15 +107,12 @@ class TrainingHooks:
             except StopIteration:
                 now_ns = perf_counter_ns()
                 self._safely(lambda: self._steps.exhausted(loader, now_ns))
-                if self._steps.stopped:
-                    self._end_training(iterator)
+                self._ended(iterator._dataset)
                 raise
             got_ns = perf_counter_ns()
             self._safely(lambda: self._steps.fetched(loader, size_of(batch), asked_ns, got_ns))
-            if self._steps.stopped:
-                self._end_training(iterator)
-                if self._steps.is_fed_by(loader):
-                    raise StopIteration  # the batch is not trained on
+            if self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
+                raise StopIteration  # the batch is not trained on
             return batch
 
         self._patches.set_attribute(loader_class, "__iter__", __iter__)
@@ -133,15 +132,15 @@ class TrainingHooks:
             number = self._loaders[loader] = self._next_number()
         return number
 
-    def _end_training(self, iterator: Any = None) -> None:
-        """Enough has been measured; `iterator`: of the loader that is ended."""
-        if self._has_ended:
-            return
-        self._has_ended = True
-        data = getattr(iterator, "_dataset", None)
-        evaluates = any(loader.dataset is data and not self._steps.is_fed_by(n) for loader, n in self._loaders.items())
-        self._trained_on = None if evaluates else data
-        self._enough()
+    def _ended(self, data: Any = None) -> bool:
+        """Whether enough has been measured. `data`: of the loader in use."""
+        if self._steps.stopped and not self._has_ended:
+            self._has_ended = True
+            used = self._loaders.items()
+            evaluates = any(loader.dataset is data and not self._steps.is_fed_by(number) for loader, number in used)
+            self._trained_on = None if evaluates else data
+            self._enough()
+        return self._has_ended
 
     def _feeds_training(self, loader: Any) -> bool:
         """Whether its batches would be trained on: they were, or it is a new one of the same data."""
@@ -161,7 +160,10 @@ class TrainingHooks:
 
         @functools.wraps(backward)
         def watched(tensors: Tensor, *args: Any, **kwargs: Any) -> Any:
-            self._safely(lambda: self._note_loss(tensors))
+            try:
+                self._note_loss(tensors)
+            except Exception as error:
+                self._go_on_after(error)
             return backward(tensors, *args, **kwargs)
 
         self._patches.set_attribute(torch.autograd, "backward", watched)
@@ -172,7 +174,7 @@ class TrainingHooks:
         scaled, own = self._scaled
         tensor = own if tensors is scaled and scaled is not None else tensors
         self._scaled = (None, None)
-        single = getattr(tensor, "numel", lambda: 0)() == 1
+        single = hasattr(tensor, "numel") and tensor.numel() == 1
         self._steps.backward(tensor.detach() if single else None)
 
     def _watch_scaler(self, module: ModuleType) -> None:
@@ -209,8 +211,12 @@ class TrainingHooks:
         self._reporting = True
         try:
             action()
-        except Exception as error:  # the program must go on undisturbed
-            pass_on_signal(error)
-            self._complain(f"training steps may be missing: {type(error).__name__}: {error}")
+        except Exception as error:
+            self._go_on_after(error)
         finally:
             self._reporting = False
+
+    def _go_on_after(self, error: Exception) -> None:
+        """The program must go on undisturbed."""
+        pass_on_signal(error)
+        self._complain(f"training steps may be missing: {type(error).__name__}: {error}")

@@ -27,6 +27,9 @@ class StepLoop(Protocol):
     def end(self, at_ns: int) -> bool:
         """The step ended at that time, and the next one begins there. Returns False when enough has been measured."""
 
+    def pause(self) -> bool:
+        """The program may do something else now. Returns False when enough has been measured."""
+
     def explain(self, text: str) -> None:
         """How the training was recognised, for whoever reads the results."""
 
@@ -115,6 +118,7 @@ class TrainingSteps:
         self._leave(loader, now_ns)
         if ends_step and loader in self._feeds and not self.stopped:
             self._may_be_over = True
+            self._settle()
 
     def left(self, loader: Loader, which: Pass, now_ns: int) -> None:
         """The program has dropped the iterator of a pass: its loop was left by `break`, if it had not ended."""
@@ -134,7 +138,7 @@ class TrainingSteps:
         self._backwards += 1
         self._loss = loss
         self._evaluating = False
-        if self.steps and (not self._feeds or not self._running):
+        if self._fetched and self.steps and (not self._feeds or not self._running):
             self._learn_feeds()
 
     def mode(self, training: bool, now_ns: int) -> None:
@@ -151,10 +155,8 @@ class TrainingSteps:
         """An optimizer has stepped."""
         if self.stopped or not self._counts(optimizer):
             return
-        if self._stepped_ns is not None:
-            self._end(self._stepped_ns)
-            if self.stopped:
-                return
+        if self._stepped_ns is not None and not self._end(self._stepped_ns):
+            return
         self.steps += 1
         if self._running:
             self._record(optimizer)
@@ -219,9 +221,11 @@ class TrainingSteps:
         items = feeds[0].items if feeds else 0 if self._feeds else None
         self._loop.step(sum(fetched.waited_ns for fetched in feeds), items, self._loss)
 
-    def _end(self, at_ns: int) -> None:
+    def _end(self, at_ns: int) -> bool:
+        """False when enough has been measured."""
         self._stepped_ns, self._began_ns = None, at_ns
         self.stopped = not self._loop.end(at_ns)
+        return not self.stopped
 
     def _begin(self, at_ns: int) -> None:
         if self._paused_ns is not None:
@@ -237,6 +241,10 @@ class TrainingSteps:
         """What follows belongs to no step."""
         if self._running:
             self._running, self._may_be_over, self._paused_ns = False, False, now_ns
+            self._settle()
+
+    def _settle(self) -> None:
+        self.stopped = self.stopped or not self._loop.pause()
 
     def _counts(self, optimizer: Any) -> bool:
         """Of several optimizers, the first one to step marks the end of a step."""

@@ -140,5 +140,7 @@ def _read(tensors: List[Any]) -> List[Any]:
     if torch is None or not isinstance(tensors[0], torch.Tensor):
         return [_plain(tensor.item()) for tensor in tensors]
     with torch.no_grad():
-        numbers: List[Any] = torch.stack([tensor.reshape(()) for tensor in tensors]).cpu().tolist()
+        numbers: List[Any] = (
+            torch.stack([tensor if tensor.dim() == 0 else tensor.reshape(()) for tensor in tensors]).cpu().tolist()
+        )
     return [_plain(number) for number in numbers]

@@ -27,7 +27,7 @@ class StreamWriter:
         self.trouble: str | None = None
         self.is_full = False  # a write once failed for lack of disk space
         self.lost = 0
-        self._written = 0
+        self._written = self._own_bytes = self._others_bytes = 0
         self._pending: list[bytes] = []
         self._torn = False  # the last write was cut off in the middle of its line
         self._fd = -1
@@ -46,6 +46,12 @@ class StreamWriter:
         if len(self._pending) > _MOST_PENDING:
             self.lost += 1
             del self._pending[0]
+
+    def others_wrote(self) -> bool:
+        """Whether the file has grown by lines of others since this was last asked."""
+        size = os.fstat(self._fd).st_size if self._fd >= 0 else 0
+        grew, self._others_bytes = size - self._own_bytes > self._others_bytes, size - self._own_bytes
+        return grew
 
     def flush(self, patience_s: float = 0.0) -> bool:
         """Write what is pending, trying for `patience_s`. True: nothing is pending."""
@@ -72,6 +78,7 @@ class StreamWriter:
         data = b"\n" + line if self._torn else line
         try:
             written = os.write(self._fd, data)
+            self._own_bytes += written
         except OSError as error:
             self.trouble = _in_words(self.path, error)
             self.is_full = self.is_full or error.errno in FULL

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from benchwright.record.reading import Event
 
-_AGENTS = frozenset(["stream", "start", "sample", "metric", "printed", "voir", "extraction", "pause", "exit", "end"])
+_AGENTS = frozenset(
+    ["stream", "start", "sample", "metric", "printed", "voir", "extraction", "pause", "tick", "exit", "end"]
+)
 _OF_BOTH = frozenset(["message", "lost"])  # the program's own name its process
 
 

@@ -20,9 +20,15 @@ def loop_choice_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecor
     name = counting[0].name
     notes = []
     others = [r for r in fold.loops.values() if r.name == name and r.all_steps and r not in counting]
-    if others:
+    counted = {r.process for r in counting}
+    beside = [r for r in others if r.process in counted]
+    if beside:
+        text = f"loop '{name}' also ran at the same time in another thread or task, where it was not counted"
+        notes.append(Note(text=text, remedy="give each a name of its own", evidence=f"{len(beside)} more"))
+    elsewhere = len(others) - len(beside)
+    if elsewhere:
         text = f"loop '{name}' also ran in other processes, which are shown but not counted; set RANK in each to add them up"
-        notes.append(Note(text=text, evidence=f"{len(others)} more"))
+        notes.append(Note(text=text, evidence=f"{elsewhere} more"))
     busier = {r.name for r in fold.loops.values() if r.all_steps > counting[0].all_steps and r.name != name}
     if benchmark.loop is None and name != TRAIN and busier:
         named = ", ".join(f"'{other}'" for other in sorted(busier)[:4])

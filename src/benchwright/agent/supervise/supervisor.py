@@ -43,6 +43,7 @@ _TAKEDOWN_STEP_S = 0.02
 # Bookkeeping at the start could take a core from a program that runs only this long, and distort its time.
 _QUIET_S = 0.03
 _PATIENCE_S = 5.0  # with a full disk
+_TICK_S, _TICKING_S, _TICKS_BEGIN_S = 0.1, 3.0, 30.0  # the lines of a program's first seconds are stamped as they come
 _UNKILLABLE_S = 15.0  # a process stuck in the kernel: nothing more can be done
 
 
@@ -82,6 +83,7 @@ class Supervisor:
             False
         )
         self._detail: str | None = None
+        self._ticks_until_ns = 0  # 0: the program has written nothing yet
 
     def run(self) -> None:
         """The whole job, until the main process knows how it ended."""
@@ -94,6 +96,7 @@ class Supervisor:
                 self._stop_if_beyond_limits()
                 self._take_down()
                 self._sample()
+                self._tick()
                 self._read_log()
                 self._read_data()
         self._finish()
@@ -218,6 +221,8 @@ class Supervisor:
             wakes.append(now_ns + int(log.interval_s * _NS))
         if self._data is not None:
             wakes.append(now_ns + int(INTERVAL_S * _NS))
+        if self._ticks:
+            wakes.append(now_ns + int(_TICK_S * _NS))
         return max(0, min(wakes) - now_ns) / _NS
 
     def _stop_if_asked(self) -> None:
@@ -263,6 +268,17 @@ class Supervisor:
             self._pauses.begin_again()
             self._stream.flush()
             self._report_progress()
+
+    def _tick(self) -> None:
+        """Shows when the program's newest lines were written by our clock: in a short loop, nothing else does."""
+        if self._ticks and self._stream.others_wrote():
+            self._ticks_until_ns = self._ticks_until_ns or self._program.elapsed_ns + int(_TICKING_S * _NS)
+            self._append("tick")
+
+    @property
+    def _ticks(self) -> bool:
+        until_ns = self._ticks_until_ns or _TICKS_BEGIN_S * _NS
+        return not self._program.is_over and self._program.elapsed_ns < until_ns
 
     def _report_progress(self) -> None:
         assert self._sampling is not None

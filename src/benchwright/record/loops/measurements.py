@@ -30,6 +30,9 @@ def loop_measurements(
     if len(measured):
         found += _timings(measured, warmup, record.unit, prefix, labels, record.observations)
         notes += _doubts(record, measured, found if not prefix else [])
+    elif len(warmup) and not prefix:
+        text = f"loop '{record.name}' has a single step, its warm-up, so it has no rate"
+        notes.append(Note(text=text, remedy="--warmup 0 counts it"))
     for name, given in record.given.items():
         samples, before = given.measured, given.warmup
         if not all(map(math.isfinite, given.after)):  # a loss that diverges after the measurement counts too
