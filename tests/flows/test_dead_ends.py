@@ -154,7 +154,10 @@ def test_deleting_without_a_terminal_says_what_it_needs(bw: CommandLine) -> None
 def test_a_script_whose_loop_never_ran_is_no_success(bw: CommandLine, script: Write) -> None:
     script("a.py", "def main():\n    from benchprobe import iterate\n    for _ in iterate('train', range(3)): pass\n")
     said = bw("run", "a.py", code=1).stdout
-    assert "FAILED no data: benchprobe.iterate was never called; time all of the script with --as command" in said
+    assert (
+        "FAILED no data: nothing was measured: benchprobe.iterate was never called, or its only step was warm-up; time all of the script with --as command"
+        in said
+    )
     bw("run", "a.py", "--as", "command")
     script("b.py", "from benchprobe import give, iterate\ngive(speed=3.0)\n")
     bw("run", "b.py")

@@ -231,7 +231,9 @@ def test_a_program_whose_clock_runs_slow_is_found_out_by_the_supervisors(
 
 def test_a_loop_of_one_step_says_why_it_has_no_rate(bw: CommandLine, script: Write) -> None:
     script("one.py", "from benchprobe import iterate\nfor i in iterate('train', range(1), batch_size=4): pass\n")
-    assert "loop 'train' has a single step, its warm-up, so it has no rate" in notes(run(bw, "one.py"))
+    told = notes(run(bw, "one.py", code=1))
+    assert "loop 'train' has a single step, its warm-up, so it has no rate" in told
+    assert "has a single step" in notes(run(bw, "--", "python", "one.py"))
     assert metric(run(bw, "one.py", "--warmup", "0"), "rate")["value"] > 0
 
 

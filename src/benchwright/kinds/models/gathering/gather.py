@@ -39,7 +39,8 @@ class LoopGatherer(Gatherer):
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
         if any(m.source not in ("process", "sampler") for m in found):
             return None
-        detail = "benchprobe.iterate was never called; time all of the script with --as command"
+        detail = "nothing was measured: benchprobe.iterate was never called, or its only step was warm-up"
+        detail += "; time all of the script with --as command"
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
 
