@@ -412,6 +412,18 @@ class TestConditionsOfARatio:
         assert row["vs_eager_basis"] == "p50 latency"
 
 
+def test_a_models_memory_is_one_labelled_number_wherever_it_is_shown() -> None:
+    """Not the 614 MiB of one column beside the 198 MiB of PSS in another, which other workers share."""
+    peaks = {"memory.peak_pss": 198.0, "memory.peak_rss": 620.0}
+    more = tuple(figure(name, size * 2**20, unit="B", source="process") for name, size in peaks.items())
+    shown = report([result(model(), launch(0.01, more=more))])
+    assert re.search(r"RSS\n.*614 MiB\n", screen(*shown.run.results, width=100))
+    page = HtmlReporter().render(shown)
+    assert "614 MiB RSS</td>" in page
+    assert "198 MiB PSS" not in page
+    assert "model&#x27;s peak memory (RSS)" in page
+
+
 class TestWrongAnswers:
     wrong = "output logits: relative L2 error 0.3 exceeds 0.0001"
 

@@ -55,7 +55,7 @@ _HINTS = {
     "error_relative_l2": "relative L2 error against the reference: ✓ within the tolerance, ~ nothing is claimed",
     **GENERATION_HINTS,
     "build_s": "steps done in this run; cached: an earlier build was used",
-    "memory_bytes": "peak host memory of the measuring process",
+    "memory_bytes": "largest resident memory (RSS) of the measuring process, from before the model was loaded",
     "of_peak": "of arithmetic; (memory): of bandwidth, which limits this model more",
 }
 
@@ -77,7 +77,7 @@ def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells])
         "error_relative_l2": ("error", 2, _error),
         "build_s": ("build", 6, _build),
         "to_first_result_s": ("first result", LUXURY + 1, _first_result),
-        "memory_bytes": ("memory", 7, lambda row: _bytes(row.figure("memory.host"))),
+        "memory_bytes": ("RSS", 7, lambda row: _bytes(row.figure("memory.host"))),
         "device_memory_bytes": ("device memory", 5, lambda row: _bytes(row.figure("memory.device"))),
         "flop_per_s": ("FLOP/s", LUXURY, _achieved),
         "of_peak": ("of peak", 8, lambda row: peak_share_words(row.peak_share)),
