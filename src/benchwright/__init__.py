@@ -2,7 +2,7 @@
 
 import benchwright as bw
 
-run = bw.run(["python", "train.py"], metrics=[r"speed=Speed: ([\\d.]+) samples/sec"], repeat=6)
+run = bw.run(["python", "train.py"], metrics=["speed=Speed: {number} samples/sec"], repeat=6)
 print(run)
 bw.compare("baseline:main", run)
 """

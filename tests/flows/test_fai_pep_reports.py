@@ -62,6 +62,46 @@ def test_both_sides_are_reported_marked_and_read_back(bw: CommandLine) -> None:
     assert line["data"]["NET latency"] == net
 
 
+def says(path: Path, *lines: str) -> str:
+    path.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_programs_own_summary_is_reported_as_it_printed_it(bw: CommandLine) -> None:
+    """tflite prints statistics only; an accuracy is its own summary of 0s and 1s."""
+    new = says(bw.cwd / "new.sh", "count=1 curr=900", "count=50 first=120 curr=91 min=90 max=120 avg=98.4 std=7")
+    old = says(bw.cwd / "old.sh", "count=40 first=110 curr=81 min=80 max=115 avg=88.4 std=5")
+    info = {side: {"commit": side, "program": path} for side, path in (("treatment", new), ("control", old))}
+    test = {"identifier": "{ID}", "metric": "delay", "command": "{program}", "statistics": ["mean", "p95"]}
+    path = written(bw.cwd / "spec.json", {"framework": "tflite"}, test)
+    body = bw.json("run", path, "--info", json.dumps(info), "--local-reporter", "reports")
+    (meta,) = (bw.cwd / "reports").rglob("meta.txt")
+    net = record(meta.parent, "NET-latency")
+    assert (net["values"], net["num_runs"]) == ([98.4], 50)
+    assert net["summary"] == {"mean": 98.4, "p0": 90, "p100": 120, "stdev": 7}
+    assert net["control_summary"] == {"mean": 88.4, "p0": 80, "p100": 115, "stdev": 5}
+    wanted = {"mean": 10.0, "p0": 90 - 115, "p100": 120 - 80, "stdev": 2}
+    assert net["diff_summary"] == {name: pytest.approx(value) for name, value in wanted.items()}
+    treatment = next(r for r in body["results"] if "treatment" in r["benchmark"])
+    assert treatment["statistics"]["latency"] == {"mean": pytest.approx(98.4e-6)}
+
+    imported = bw("import", "fai-pep", "reports").stdout.partition(":")[0]
+    bw("export", imported, "--format", "fai-pep", "-o", "again")
+    again = [record(path.parent, "NET-latency")["summary"] for path in (bw.cwd / "again").rglob("meta.txt")]
+    assert all(summary in again for summary in (net["summary"], net["control_summary"]))
+
+
+@pytest.mark.parametrize(("repeat", "expected"), [(1, {"mean": 45}), (2, {"mean": 45})])
+def test_an_accuracy_stays_the_percentage_that_was_printed(bw: CommandLine, repeat: int, expected: object) -> None:
+    line = {"type": "NET", "metric": "accuracy", "unit": "percent", "values": [0, 1, 0, 1], "summary": {"mean": 45}}
+    program = says(bw.cwd / "accuracy.sh", f"PyTorchObserver {json.dumps(line)}")
+    path = written(bw.cwd / "spec.json", {}, {"identifier": "a", "metric": "accuracy", "command": program})
+    bw("run", path, "--repeat", str(repeat), "--local-reporter", "reports")
+    (meta,) = (bw.cwd / "reports").rglob("meta.txt")
+    assert record(meta.parent, "NET-accuracy")["summary"] == expected
+
+
 def test_what_failed_is_named_and_the_rest_reported(bw: CommandLine) -> None:
     good = {"identifier": "good", "command": program(bw.cwd / "good.sh", ("NET", "1"))}
     bad = {"identifier": "bad", "command": "false"}

@@ -40,6 +40,24 @@ def test_a_metric_is_read_from_the_log(bw: CommandLine, script: Write) -> None:
     assert (speed["unit"], speed["direction"]) == ("samples/s", "higher")
 
 
+def test_a_number_cut_in_the_middle_is_told_with_its_line_and_a_better_pattern(bw: CommandLine, script: Write) -> None:
+    script("train.py", "print('start')\nprint('speed: 1,234.5')\n")
+    cut = bw("run", "--metric", r"speed=speed: ([\d.]+)", "--", PY, "train.py")
+    words = " ".join(cut.stdout.split())
+    assert "only part of a number (1 of 1, line 2: 1,234.5 read as 1); write 'speed=speed: {number}'" in words
+    body = bw.json("run", "--metric", "speed=speed: {number}", "--", PY, "train.py")
+    assert metric(body, "speed")["value"] == 1234.5
+    assert "part of a number" not in json.dumps(body)
+
+
+def test_two_values_that_are_far_apart_are_no_silent_median(bw: CommandLine, script: Write) -> None:
+    script("train.py", "print('speed: 10')\nprint('speed: 1000')\n")
+    done = bw("run", "--metric", "speed=speed: {number}", "--", PY, "train.py")
+    assert "values of a launch range from 10 to 1,000" in " ".join(done.stdout.split())
+    (remark,) = metric(json.loads((bw.last_run() / "run.json").read_text()), "speed")["remarks"]
+    assert remark["kind"] == "far_apart"
+
+
 def test_a_pattern_that_never_matches_is_a_failure_that_shows_the_nearest_line(bw: CommandLine, script: Write) -> None:
     script("train.py", SPEED)
     done = bw("run", "--metric", r"speed=Sped: ([\d.]+)", "--", PY, "train.py", code=1)

@@ -22,6 +22,7 @@ _FEWEST_WITHIN = 5 * _BLOCKS
 _MOST_WITHIN = 250
 _MOST_LAUNCHES_WITHIN = 5
 NOISY = 0.05
+_FAR_APART = 0.5
 
 
 class Outlier(NamedTuple):
@@ -121,6 +122,17 @@ def few_launches(count: int) -> Note | None:
         kind="few_launches",
         text=f"with {count} launches, slow drift can go unnoticed and the interval may be too narrow",
         remedy=f"use --repeat {ENOUGH} or more",
+    )
+
+
+def far_apart(values: Sequence[float], noun: str) -> Note | None:
+    """A remark on few values that differ so much that one number is near none of them: two of them by a factor of 2."""
+    if len(values) < 2 or not all(map(math.isfinite, values)) or relative_spread(values) <= _FAR_APART:
+        return None
+    return Note(
+        kind="far_apart",
+        text=f"far apart: {noun} range from {min(values):,.6g} to {max(values):,.6g}; one number says little about them",
+        remedy="look at its log; --repeat 6 or more shows what is typical",
     )
 
 

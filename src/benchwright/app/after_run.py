@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.agent.machine.fingerprint import machine_uptime_s
 from benchwright.analysis.efficiency import run_efficiencies
-from benchwright.analysis.remarks import few_launches, remarks
+from benchwright.analysis.remarks import far_apart, few_launches, remarks, thinned
 from benchwright.analysis.roofline import rooflines
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.results.scoring import Scoring, scores_of
@@ -34,6 +34,7 @@ from benchwright.runs.read_run import commands_of
 from benchwright.runs.run_folder import RunFolder
 
 _LOG_LINES = 8
+_OF_ALL_SAMPLES = ("median", "average", "average_aggregate")
 _SHOWN_LOG_LINES = 60
 _OF_SCRIPTS = (Reason.CRASHED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.SIGNALLED)
 _KNOWN_TO_THE_EXECUTOR = (Reason.AGENT_LOST, Reason.DISK_FULL, Reason.STOPPED)
@@ -47,15 +48,17 @@ def summaries_of(run: Run) -> dict[str, list[Summary]]:
 def _noticed(summary: Summary, result: Result) -> Summary:
     """Remarks are made on what a program reports and on its duration; for other metrics they would only repeat these."""
     telling = summary.source in ("log", "import") or summary.metric.rpartition(".")[2] in ("rate", "duration")
-    if not telling or summary.launches < FEWEST_FOR_INTERVAL:
+    if not telling:
         return summary
-    series = [
-        m.samples
-        for x in result.counted
-        for m in x.measurements
-        if m.metric == summary.metric and m.labels == summary.labels
+    same = [
+        m for x in result.counted for m in x.measurements if m.metric == summary.metric and m.labels == summary.labels
     ]
-    return msgspec.structs.replace(summary, remarks=remarks(summary.values, series))
+    if summary.launches >= FEWEST_FOR_INTERVAL:
+        return msgspec.structs.replace(summary, remarks=remarks(summary.values, [m.samples for m in same]))
+    apart = far_apart(summary.values, "launches")
+    if apart is None and same[0].value is None and same[0].aggregate in _OF_ALL_SAMPLES:
+        apart = far_apart(thinned(same[0].samples), "values of a launch")
+    return summary if apart is None else msgspec.structs.replace(summary, remarks=(apart,))
 
 
 def run_remarks(run: Run) -> tuple[Note, ...]:

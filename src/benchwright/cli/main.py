@@ -74,7 +74,7 @@ Benchwright measures machine-learning software honestly. Five ways to a first re
       a command's run time with its confidence interval, and its memory use
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py'
       which of two commands is faster, as a verdict
-  benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
+  benchwright run --metric 'speed=Speed: {number} samples/sec' -- python train.py
       a number from its log
   benchwright run model.py --runtime torch-eager,onnxruntime
       the models in a script, on several runtimes

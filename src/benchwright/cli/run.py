@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
-  benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
+  benchwright run --metric 'speed=Speed: {number} samples/sec' -- python train.py
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py' --prepare 'rm -rf cache'
   benchwright run tasks.cfg --task resnet50 --num-gpus 0
   benchwright run bert.py --runtime torch-eager,onnxruntime --param batch_size=1,8

@@ -2,13 +2,13 @@
 
 The brackets belong to the name, before the first `=`, so nothing in a pattern can be taken for them:
 
-    --metric 'speed=Speed: ([\\d.]+) samples/sec'       a regular expression: group 1, or the whole match
-    --metric 'speed[samples/s,higher,p90]=Speed: (.*)'
+    --metric 'speed=Speed: {number} samples/sec'        a regular expression with any number in it
+    --metric 'speed[samples/s,higher,p90]=Speed: (.*)'  or with a group: the first that matched, or the whole match
     --metric 'loss=json:train.loss'                     the key of JSON lines, dots reach into objects
     --metric 'loss=kv:loss'                             `loss=0.12` anywhere in a line
     --metric loss                                       the same, shorter
     --metric 'loss=NAME:PATTERN'                        the extractor NAME of an installed package
-    --metric 'loss=regex:json: ([\\d.]+)'                a regular expression, whatever it begins with
+    --metric 'loss=regex:json: {number}'                  a regular expression, whatever it begins with
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from benchwright.core.metric import (
     check_aggregate,
     guess_direction,
 )
+from benchwright.core.numbers.pattern import with_numbers
 from benchwright.kinds.unit_guess import guess_unit
 
 _WHERE = "--metric"
@@ -37,7 +38,7 @@ _KEY = re.compile(r"[\w./@-]+")
 _PREFIX = re.compile(r"([A-Za-z][\w-]*):")
 _PREFIXES = {"json": JSON_LINES, "kv": KEY_VALUE, "regex": REGEX}
 _DIRECTIONS = tuple(d.value for d in Direction)
-_EXAMPLE = r"write NAME=PATTERN, such as 'speed=Speed: ([\d.]+)'"
+_EXAMPLE = "write NAME=PATTERN, such as 'speed=Speed: {number}'"
 
 
 def parse_metric_option(text: str) -> MetricSpec:
@@ -91,7 +92,9 @@ def compile_problem(pattern: str) -> tuple[str, int] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            re.compile(pattern)
+            re.compile(with_numbers(pattern))
+    except InvalidInput as error:
+        return f"{error.what}; {error.remedy}", 0
     except re.error as error:
         return error.msg, min(error.pos or 0, len(pattern))
     except (OverflowError, RecursionError, MemoryError, ValueError) as error:

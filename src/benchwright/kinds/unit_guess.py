@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from benchwright.core.numbers.pattern import NUMBER, first_group
+
 _TIMES = {
     "seconds": "s", "second": "s", "secs": "s", "sec": "s", "s": "s",
     "milliseconds": "ms", "millisecond": "ms", "msec": "ms", "ms": "ms",
@@ -16,8 +18,9 @@ _FOLLOWS = re.compile(r"(?:\\s[*+]?|\s)?\s?(?:(%)|([A-Za-zµ]+)(?:(?:/| per )(s|
 
 def guess_unit(pattern: str) -> str | None:
     """`samples/s` from `Speed: (\\d+) samples/sec`, `ms` from `took (\\d+) milliseconds`; None where nothing tells."""
-    end = _end_of_first_group(pattern)
-    match = _FOLLOWS.match(pattern, end) if end is not None else None
+    pattern = pattern.replace(NUMBER, "(0)")
+    group = first_group(pattern)
+    match = _FOLLOWS.match(pattern, group[1]) if group is not None else None
     if match is None:
         return None
     percent, word, rate = match.groups()
@@ -26,24 +29,3 @@ def guess_unit(pattern: str) -> str | None:
     if rate:
         return f"{word}/s"
     return _TIMES.get(word.lower()) or (word if word in _SIZES else None)
-
-
-def _end_of_first_group(pattern: str) -> int | None:
-    """The position behind the first capturing group, or None if there is none."""
-    opened: list[bool] = []  # of each open parenthesis: whether it captures
-    position, in_class = 0, False
-    while position < len(pattern):
-        character = pattern[position]
-        if character == "\\":
-            position += 1
-        elif in_class:
-            in_class = character != "]"
-        elif character == "[":
-            in_class = True
-            position += pattern.startswith(("]", "^"), position + 1)  # a ] right behind [ is a member of the class
-        elif character == "(":
-            opened.append(not pattern.startswith("?", position + 1) or pattern.startswith("?P<", position + 1))
-        elif character == ")" and opened and opened.pop() and not any(opened):
-            return position + 1
-        position += 1
-    return None

@@ -72,7 +72,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         measurements = [msgspec.structs.replace(m, labels=process | m.labels) for m in measurements]
     sampled = [] if takes_turns(job) else fold.samples.notes(span, cpu_share(fold.end))
     notes = fold.notes + notes + loop_notes + name_notes + fold.voir.notes() + gatherer.notes() + sampled
-    notes += log_notes(fold.extraction, measurements) + standstill_notes(fold.pauses, fold.samples)
+    notes += log_notes(benchmark, fold.extraction, measurements) + standstill_notes(fold.pauses, fold.samples)
     notes += ignored_failure(benchmark, fold.end)
     if gatherer.stopped_early:
         notes += stumbled(fold.end)

@@ -11,10 +11,11 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.events.voir import VoirRecord
 from benchwright.core.measurement import Measurement, first_bad_sample
-from benchwright.core.metric import must_be_positive
+from benchwright.core.metric import REGEX, must_be_positive
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import AggregateError, aggregate
 from benchwright.core.numbers.columns import not_finite, not_positive
+from benchwright.core.numbers.pattern import NUMBER, better_pattern
 from benchwright.core.status import Reason, Status
 from benchwright.record.reading import Event
 
@@ -145,7 +146,11 @@ def _why_missing(name: str, pattern: str, facts: Event) -> str:
     if facts.get("cut_off"):
         return f"'{name}': the pattern {pattern!r} took too long and was cut off; make it simpler"
     if facts.get("unparsed"):
-        return f"'{name}': {facts['unparsed']} matches of {pattern!r} held no number; put the number in a group"
+        text = f"'{name}': {facts['unparsed']} matches of {pattern!r} held no number"
+        remedy = f"write {NUMBER} where the number stands"
+        if NUMBER in pattern:
+            remedy = "print the number so that it has one reading: 1234, not 1,234"
+        return f"{text}{_first_line(facts.get('unparsed_examples'))}; {remedy}"
     text = f"'{name}': {pattern!r} matched no line"
     nearest = facts.get("nearest") or []
     if nearest:
@@ -182,14 +187,21 @@ def stumbled(end: Event | None) -> list[Note]:
     return [Note(text=text, evidence=how)]
 
 
-def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
+def _first_line(examples: Sequence[Event] | None) -> str:
+    return f" (line {examples[0]['line']}: {examples[0]['text']})" if examples else ""
+
+
+def log_notes(benchmark: Benchmark, extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
     """What in the log does not count, or makes a number doubtful."""
     notes = []
+    patterns = {spec.name: spec.pattern for spec in benchmark.metrics if spec.kind == REGEX}
     for name, facts in (extraction or {}).get("metrics", {}).items():
         matches, unparsed, cut_off = (facts.get(key, 0) for key in ("matches", "unparsed", "cut_off"))
         if matches and unparsed:
             text = f"some matches of the pattern of '{name}' held no number and do not count"
             notes.append(Note(text=text, evidence=f"{unparsed} of {matches + unparsed}"))
+        if facts.get("partial"):
+            notes.append(_partial_note(name, facts, patterns.get(name)))
         if matches and cut_off and not facts.get("given_up"):
             text = f"the pattern of '{name}' took too long on some lines, which do not count; make it simpler"
             notes.append(Note(text=text, evidence=f"{cut_off} lines"))
@@ -207,6 +219,23 @@ def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> 
             text = f"some values of '{m.metric}' are zero or negative, which no {kind} can be"
             notes.append(Note(text=text, evidence=f"{wrong} of {len(m.samples)}"))
     return notes
+
+
+def _partial_note(name: str, facts: Event, pattern: str | None) -> Note:
+    """A number that was cut in the middle: `1` of `1,234.5`."""
+    better = None if pattern is None else better_pattern(pattern)
+    remedy = "write the pattern so that it takes the whole number"
+    if better == pattern:
+        remedy = "if it is one number, write the text that follows it in the pattern too"
+    elif better is not None:
+        remedy = f"write '{name}={better}'"
+    share = f"{facts['partial']} of {facts.get('matches', 0)}"
+    examples = [f"line {example['line']}: {example['text']}" for example in facts.get("partial_examples", [])[:1]]
+    return Note(
+        text=f"some values of '{name}' are only part of a number",
+        evidence=", ".join([share, *examples]),
+        remedy=remedy,
+    )
 
 
 def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> LaunchVerdict | None:

@@ -130,8 +130,9 @@ def verdict_blocks(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def comparison_csv(comparisons: Sequence[Comparison]) -> str:
-    """One row for each effect, and one without figures for each benchmark or metric that is not compared."""
-    return csv_text([comparison_table(comparisons, missing=True)])
+    """One row for each effect, and one without figures for each benchmark or metric that is not compared.
+    Empty where JSON has null."""
+    return csv_text([comparison_table(comparisons, missing=True)], finite=True)
 
 
 def comparison_body(comparison: Comparison) -> dict[str, object]:

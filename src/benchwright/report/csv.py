@@ -9,6 +9,7 @@ from benchwright.report.base import Report
 from benchwright.report.document import ReportTable
 from benchwright.report.tables.results import derived_rows, metric_rows, results_table
 from benchwright.report.text.csv_cells import write_row
+from benchwright.report.text.numbers import json_body
 
 
 class CsvReporter:
@@ -29,11 +30,11 @@ class CsvReporter:
         return csv_text([results_table([*metric_rows(report, every=True), *derived_rows(report)])])
 
 
-def csv_text(tables: Sequence[ReportTable]) -> str:
-    """The values of all columns that have a key, under one header."""
+def csv_text(tables: Sequence[ReportTable], *, finite: bool = False) -> str:
+    """The values of all columns that have a key, under one header; `finite`: empty where a number is not."""
     keys = dict.fromkeys(c.key for table in tables for c in table.columns if c.key)
     text = io.StringIO()
     write_row(text, keys)
-    for record in (record for table in tables for record in table.records()):
+    for record in (json_body(record) if finite else record for table in tables for record in table.records()):
         write_row(text, ["" if (value := record.get(key)) is None else value for key in keys])
     return text.getvalue()

@@ -52,11 +52,12 @@ def _about(run: Run, annotation: str | None, width: int) -> list[str]:
 
 
 def _revision(revision: CodeRevision) -> str:
-    """`revision: main 1a2b3c4d5e+ (modified) of 2026-11-16 14:03 UTC in /home/me/project`."""
+    """`revision of the working folder: main 1a2b3c4d5e+ (modified) of 2026-11-16 14:03 UTC in /home/me/project`."""
     state = {True: " (modified)", False: "", None: " (perhaps modified)"}[revision.modified]
     day = f" of {revision.time[:16].replace('T', ' ')} UTC" if revision.time else ""
-    of = f" of {', '.join(revision.packages)} (editable)" if revision.packages else ""
-    return f"revision{of}: {one_line(revision.words)}{state}{day} in {one_line(revision.root)}"
+    return (
+        f"revision of {one_line(revision.subject)}: {one_line(revision.words)}{state}{day} in {one_line(revision.root)}"
+    )
 
 
 def _launches(number: int, result: Result, report: Report) -> list[str]:

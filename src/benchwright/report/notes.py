@@ -42,6 +42,7 @@ _KINDS = {
     "two_groups": "Launches fall into two groups",
     "outliers": "Single launches stand out; they stay in every figure",
     "noisy": "Noisy",
+    "far_apart": "Values are far apart",
     "drift_within": "Samples drift within launches",
     "two_groups_within": "Samples fall into two groups within launches",
 }

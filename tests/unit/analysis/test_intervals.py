@@ -60,9 +60,13 @@ def test_the_median_lies_in_its_interval(values: list[float]) -> None:
 
 
 @given(launches, st.floats(1e-3, 1e3), st.floats(-1e6, 1e6))
-def test_units_and_offsets_do_not_matter(values: list[float], scale: float, offset: float) -> None:
+def test_units_do_not_matter_nor_offsets_of_what_can_be_negative(
+    values: list[float], scale: float, offset: float
+) -> None:
     # Whole numbers, so that no two values become equal by rounding.
     values = [float(round(v)) for v in values]
+    if min(values) >= 0 or offset + scale * min(values) >= 0:
+        offset = 0.0
     plain = interval_of_median(values)
     moved = interval_of_median([offset + scale * v for v in values])
     assert plain is not None
@@ -70,7 +74,44 @@ def test_units_and_offsets_do_not_matter(values: list[float], scale: float, offs
     slack = 1e-6 * (abs(offset) + scale * max(abs(v) for v in values) + 1)
     assert moved.widened == pytest.approx(plain.widened)
     assert moved.low == pytest.approx(offset + scale * plain.low, abs=slack)
-    assert moved.high == pytest.approx(offset + scale * plain.high, abs=slack)
+    assert moved.high == pytest.approx(offset + scale * plain.high, rel=1e-6, abs=slack)
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=6, max_size=60))
+def test_the_interval_of_what_is_never_negative_is_not_either(values: list[float]) -> None:
+    interval = interval_of_median(values)
+    assert interval is not None
+    assert 0 <= interval.low <= interval.high
+
+
+def test_a_slow_wandering_rate_has_the_interval_of_its_time() -> None:
+    """On a straight scale the interval of the rate would begin at -6.6."""
+    rates = [0.9, 1.4, 2.2, 3.1, 4.4, 6.0, 7.7, 9.5]
+    of_rate, of_time = interval_of_median(rates), interval_of_median([1 / rate for rate in rates])
+    assert of_rate is not None
+    assert of_time is not None
+    assert of_rate.widened == of_time.widened > 2
+    assert of_rate.low > 0
+    assert of_rate.low == pytest.approx(1 / of_time.high, rel=0.1)  # order statistics are interpolated on either scale
+    assert of_rate.high == pytest.approx(1 / of_time.low, rel=0.1)
+
+
+@pytest.mark.parametrize(("correlation", "spread"), [(0.0, 1.0), (0.6, 1.0), (0.8, 0.3), (0.9, 1.0)])
+def test_a_log_scale_covers_as_often_as_a_straight_one(correlation: float, spread: float) -> None:
+    """Lognormal launches of median 1, beside the same launches moved to where the straight scale is used."""
+    rng = random.Random(29)
+    covered = straight = negative = 0
+    for _ in range(600):
+        values = [math.exp(spread * z) for z in slow_wandering(rng, 12, correlation)]
+        interval = interval_of_median(values)
+        moved = interval_of_median([value - 1e3 for value in values])
+        assert interval is not None
+        assert moved is not None
+        covered += interval.low <= 1 <= interval.high
+        straight += moved.low <= 1 - 1e3 <= moved.high
+        negative += interval.low < 0
+    assert negative == 0
+    assert abs(covered - straight) <= 12
 
 
 @given(launches)

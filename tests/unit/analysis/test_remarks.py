@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.remarks import few_launches, outliers, remarks, two_groups
+from benchwright.analysis.remarks import far_apart, few_launches, outliers, remarks, two_groups
 from benchwright.analysis.statistics.drift import level_change
 from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.core.note import Note
@@ -182,3 +182,15 @@ def test_a_step_does_not_depend_on_the_unit(values: list[float], scale: float) -
     assert (plain is None) == (scaled is None)
     if plain is not None and scaled is not None and 1e-12 < plain.chance < 1:
         assert scaled.chance == pytest.approx(plain.chance, rel=1e-3)
+
+
+@pytest.mark.parametrize("values", [[10, 1000], [10, 10, 1000, 1000], [1, 5, 25], [0.5, 1.1]])
+def test_few_values_that_are_far_apart_are_told_with_their_range(values: list[float]) -> None:
+    note = far_apart(values, "launches")
+    assert note is not None
+    assert f"from {min(values):,.6g} to {max(values):,.6g}" in note.text
+
+
+@pytest.mark.parametrize("values", [[], [10], [10, 18], [10, 12, 1000], [0.0, 0.0], [1.0, math.nan]])
+def test_few_values_of_which_one_is_typical_are_not(values: list[float]) -> None:
+    assert far_apart(values, "launches") is None

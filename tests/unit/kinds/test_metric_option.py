@@ -127,3 +127,10 @@ def test_a_count_of_percentages_is_no_percentage() -> None:
     assert parse_metric_option(r"done=(\d+)%").unit == "%"
     assert parse_metric_option(r"done[count]=(\d+)%").unit is None
     assert parse_metric_option(r"done[count,unit=bars]=(\d+)%").unit == "bars"
+
+
+def test_number_in_a_pattern_tells_the_unit_and_refuses_another_group() -> None:
+    spec = parse_metric_option("speed=Speed: {number} samples/sec")
+    assert (spec.pattern, spec.unit) == ("Speed: {number} samples/sec", "samples/s")
+    with pytest.raises(InvalidInput, match=r"another group; write \(\?:…\)"):
+        parse_metric_option(r"speed=step (\d+): {number}")

@@ -83,6 +83,14 @@ def test_a_doubt_stands_in_every_format_whatever_the_verdict(verdict: Verdict) -
             assert "one after the other" in text, name
 
 
+def test_a_csv_is_empty_where_the_json_has_null() -> None:
+    unknown = with_effect(ratio=math.nan, interval=Interval(-math.inf, math.inf), p_value=math.nan, q_value=math.nan)
+    (row,) = csv.DictReader(io.StringIO(comparison_csv([unknown])))
+    assert [name for name, cell in row.items() if cell.lstrip("'-") in ("nan", "inf")] == []
+    (effect,) = comparison_body(unknown)["effects"]
+    assert (effect["ratio"], row["ratio"]) == (None, "")
+
+
 def test_a_csv_has_a_row_for_what_is_not_compared_and_says_whether_that_is_a_loss() -> None:
     lost = msgspec.structs.replace(COMPARISON, missing=("a: gone", "b: new"), lost=("a: gone",))
     rows = list(csv.DictReader(io.StringIO(comparison_csv([lost]))))

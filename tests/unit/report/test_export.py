@@ -6,7 +6,7 @@ import builtins
 import csv
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
+from benchwright.record.loops.steps import samples_of
 from benchwright.report.export import export_csv, export_json, export_parquet, read_export
 from benchwright.report.export.long_table import COLUMNS
 
@@ -35,7 +36,7 @@ EXPORTS: dict[str, Callable[[list[Run], Path], None]] = {
 every_format = pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS.keys())
 
 
-def measurement(samples: tuple[float, ...], **fields: Any) -> Measurement:
+def measurement(samples: Sequence[float], **fields: Any) -> Measurement:
     return Measurement(metric="rate", unit="it/s", direction=Direction.HIGHER, samples=samples, source="loop", **fields)
 
 
@@ -211,6 +212,28 @@ class TestLongTables:
         monkeypatch.setattr(builtins, "__import__", without_duckdb)
         with pytest.raises(BenchwrightError, match=r"pip install 'benchwright\[analytics\]'"):
             export_parquet([a_run()], tmp_path / "x.parquet")
+
+
+@every_format
+@pytest.mark.parametrize("count", [4000, 4096, 20_000])
+def test_long_series_are_written_whole(export: Callable[[list[Run], Path], None], count: int, tmp_path: Path) -> None:
+    """A long one is an `array`: what the record makes of a stream."""
+    values = [index + 0.5 for index in range(count)] + [math.nan]
+    long = measurement(samples_of(values), warmup_samples=samples_of([1.0], like=values))
+    launch = Launch(job="a", status=Status.OK, measurements=(long,))
+    run = msgspec.structs.replace(a_run(), results=(msgspec.structs.replace(a_run().results[0], launches=(launch,)),))
+    export([run], tmp_path / "x")
+    assert f"{count - 0.5}" in written_values(tmp_path / "x")
+    if export is export_json:
+        (back,) = read_export(tmp_path / "x")[0].results[0].launches[0].measurements
+        assert list(map(repr, back.samples)) == list(map(repr, values))
+
+
+def written_values(path: Path) -> str:
+    if path.read_bytes()[:4] != b"PAR1":
+        return path.read_text()
+    duckdb = pytest.importorskip("duckdb")
+    return str([row[0] for row in duckdb.sql(f"SELECT value FROM read_parquet('{path}')").fetchall()])
 
 
 @every_format

@@ -123,24 +123,33 @@ class Block:
 
 
 class Hits:
-    """What one scan found: numbers with their lines, and matches that were not numbers."""
+    """What one scan found: numbers with their lines, matches that were not numbers, and those that were part of one."""
 
-    __slots__ = ("examples", "lines", "unparsed", "values")
+    __slots__ = ("examples", "lines", "partial", "partial_examples", "unparsed", "values")
 
     def __init__(self) -> None:
         self.values: list[float] = []
         self.lines: list[int] = []
         self.unparsed = 0
         self.examples: list[LogLine] = []
+        self.partial = 0
+        self.partial_examples: list[LogLine] = []
 
-    def add(self, text: str | None, line: int) -> None:
-        """One match; `text` is what should be a number, None if the group took no part in the match."""
+    def add(self, text: str | None, line: int, *, part_of: str | None = None) -> None:
+        """One match; `text` is what should be a number, None if the group took no part in the match.
+
+        `part_of`: the number in the log that `text` is only part of.
+        """
         value = None if text is None else read_number(text)
         if value is None:
             self.reject(text or "", line)
         else:
             self.values.append(value)
             self.lines.append(line)
+            if part_of is not None:
+                self.partial += 1
+                if len(self.partial_examples) < EXAMPLES_KEPT:
+                    self.partial_examples.append(LogLine(line, f"{part_of} read as {text}"[:EXAMPLE_CHARS]))
 
     def add_all(self, texts: Sequence[str | None], lines: list[int]) -> None:
         """Many matches at once; as fast as they can be turned into numbers."""
@@ -162,8 +171,14 @@ class Hits:
         """The hits of a later part of the log."""
         self.values += other.values
         self.lines += other.lines
+        self.extend_totals(other)
+
+    def extend_totals(self, other: Hits) -> None:
+        """The same without the values."""
         self.unparsed += other.unparsed
         self.examples = (self.examples + other.examples)[:EXAMPLES_KEPT]
+        self.partial += other.partial
+        self.partial_examples = (self.partial_examples + other.partial_examples)[:EXAMPLES_KEPT]
 
 
 class Extractor(Protocol):

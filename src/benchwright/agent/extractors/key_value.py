@@ -7,13 +7,10 @@ import re
 from benchwright.agent.extractors.base import Block, Hits
 from benchwright.agent.extractors.regex import RegexExtractor
 from benchwright.core.errors import InvalidInput
+from benchwright.core.numbers.pattern import ANY_NUMBER
 
 # Characters that belong to the key if they precede it: `loss` is not found in `val_loss`, `val/loss`, `val.loss`.
 _PART_OF_KEY = r"[\w./-]"
-_NUMBER = (
-    r"[-+]?(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?"
-    r"|(?:[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)(?!\w))"
-)
 
 
 class KeyValueExtractor:
@@ -24,8 +21,8 @@ class KeyValueExtractor:
             raise InvalidInput("the key is empty or not on one line", remedy="name the key as it stands in the log")
         name = re.escape(key.strip())
         # The key comes first and what precedes it is checked afterwards, so that the engine can search for the key.
-        pattern = rf"{name}(?<!{_PART_OF_KEY}{name})[\"']?[ \t]*[=:][ \t]*[\"']?({_NUMBER})"
-        self._regex = RegexExtractor(pattern)
+        pattern = rf"{name}(?<!{_PART_OF_KEY}{name})[\"']?[ \t]*[=:][ \t]*[\"']?({ANY_NUMBER})"
+        self._regex = RegexExtractor(pattern, begins_whole=True)
         self.fragments: tuple[str, ...] = (key.strip(),)
 
     def scan(self, block: Block) -> Hits:

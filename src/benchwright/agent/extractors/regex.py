@@ -7,8 +7,10 @@ import warnings
 from itertools import accumulate
 
 from benchwright.agent.extractors.base import Block, Hits
+from benchwright.agent.extractors.numbers import may_be_cut, whole_number
 from benchwright.agent.extractors.pattern_tree import understand
 from benchwright.core.errors import InvalidInput
+from benchwright.core.numbers.pattern import first_group, open_sides, with_numbers
 
 # One line taken by itself costs as much as the engine needs for about this many bytes: with a quick search for the
 # start of a match, and without. Where the needed text is more frequent, the whole block is given to the engine.
@@ -25,11 +27,17 @@ class RegexExtractor:
     - where neither is possible, match each line.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, begins_whole: bool = False) -> None:
+        """`begins_whole`: what precedes the number in the pattern cannot be part of it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "possible nested set": about some future Python
-            self._by_line = _compile(pattern)
-            known = understand(pattern)
+            whole = with_numbers(pattern)
+            self._by_line = _compile(whole)
+            known = understand(whole)
+        before, self._after = open_sides(whole)
+        self._before = before and not begins_whole
+        group = first_group(whole) or (0, len(whole))
+        self._at_edges = group[0] * self._before == 0 and (group[1] == len(whole) or not self._after)
         self.fragments = known.fragments
         self._literal = known.literal.encode()
         self._ignores_case = known.ignores_case
@@ -44,7 +52,7 @@ class RegexExtractor:
             self._scan_lines_with_literal(block, haystack, hits)
         elif self._by_block is None:
             self._scan_each_line(block, hits)
-        elif block.is_plain:
+        elif block.is_plain and self._at_edges:
             self._scan_plain_block(block, self._by_block, hits)
         else:
             self._scan_block(block, self._by_block, hits)
@@ -77,6 +85,9 @@ class RegexExtractor:
         self._note_density(block, len(betweens))
         if not betweens:
             return
+        if may_be_cut(betweens if self._before else (), parts[stride::stride] if self._after else ()):
+            self._scan_block(block, pattern, hits)
+            return
         values = parts[1::stride]
         if stride > 2:
             groups = [parts[index::stride] for index in range(1, stride)]
@@ -88,16 +99,27 @@ class RegexExtractor:
         for match in pattern.finditer(block.text):
             line += block.numbered.count("\n", counted_to, match.start())
             counted_to = match.start()
-            hits.add(_value(match), line)
+            self._add(match, line, hits)
         self._note_density(block, len(hits.values) + hits.unparsed)
 
     def _scan_each_line(self, block: Block, hits: Hits) -> None:
         line, position = block.first_line, 0
         for text in block.text.split("\n"):
             for match in self._by_line.finditer(text):
-                hits.add(_value(match), line)
+                self._add(match, line, hits)
             position += len(text) + 1
             line += block.numbered.startswith("\n", position - 1)
+
+    def _add(self, match: re.Match[str], line: int, hits: Hits) -> None:
+        group = 0
+        if match.re.groups:
+            group = next((number for number, text in enumerate(match.groups(), 1) if text is not None), -1)
+        if group < 0:
+            hits.add(None, line)
+            return
+        start, end = match.span(group)
+        whole = whole_number(match.string, start, end, before=self._before, after=self._after)
+        hits.add(match[group], line, part_of=whole)
 
     def _note_density(self, block: Block, matches: int) -> None:
         self._is_dense = matches * self._bytes_per_line > len(block.raw)
@@ -112,15 +134,9 @@ def _line_numbers(block: Block, betweens: list[str], tail: str) -> list[int]:
     return list(accumulate(ends))
 
 
-def _value(match: re.Match[str]) -> str | None:
-    if not match.re.groups:
-        return match[0]
-    return next((group for group in match.groups() if group is not None), None)
-
-
 def _compile(pattern: str) -> re.Pattern[str]:
     if not pattern:
-        raise InvalidInput("the pattern is empty", remedy="write a regular expression such as 'loss: ([\\d.]+)'")
+        raise InvalidInput("the pattern is empty", remedy="write a regular expression such as 'loss: {number}'")
     try:
         return re.compile(pattern)
     except re.error as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from benchwright.agent.extractors.base import EXAMPLES_KEPT, Block, Extractor, Hits, LogLine, MetricValues
+from benchwright.agent.extractors.base import Block, Extractor, Hits, LogLine, MetricValues
 from benchwright.agent.extractors.lines import LINE_LIMIT_BYTES, LineCutter, make_block
 from benchwright.agent.extractors.nearest import LineSample, NearestLines
 from benchwright.agent.extractors.registry import EXTRACTORS
@@ -91,8 +91,7 @@ class _Watch:
         self.matches = 0
         self.nearest = NearestLines(extractor.fragments)
         self._extractor = extractor
-        self._unparsed = 0
-        self._examples: list[LogLine] = []
+        self._found = Hits()  # totals and examples only
         self._cut_off_lines: list[int] = []
 
     @property
@@ -108,8 +107,7 @@ class _Watch:
         except CutOff:
             hits = self._scan_line_by_line(block, limit)
         self.matches += len(hits.values) + hits.unparsed
-        self._unparsed += hits.unparsed
-        self._examples = (self._examples + hits.examples)[:EXAMPLES_KEPT]
+        self._found.extend_totals(hits)
         return hits
 
     def _scan_line_by_line(self, block: Block, limit: TimeLimit) -> Hits:
@@ -126,14 +124,20 @@ class _Watch:
     def summary(self, sample: LineSample) -> dict[str, object]:
         nearest = [] if self.matches else self.nearest.best(sample)
         return {
-            "matches": self.matches - self._unparsed,
-            "unparsed": self._unparsed,
+            "matches": self.matches - self._found.unparsed,
+            "unparsed": self._found.unparsed,
+            "partial": self._found.partial,
             "cut_off": len(self._cut_off_lines),
-            "nearest": [{"line": line.line, "text": redact_text(line.text)} for line in nearest],
-            "unparsed_examples": [{"line": line.line, "text": redact_text(line.text)} for line in self._examples],
+            "nearest": _shown(nearest),
+            "unparsed_examples": _shown(self._found.examples),
+            "partial_examples": _shown(self._found.partial_examples),
             "cut_off_lines": self._cut_off_lines,
             "given_up": self._is_given_up,
         }
+
+
+def _shown(lines: Sequence[LogLine]) -> list[dict[str, object]]:
+    return [{"line": line.line, "text": redact_text(line.text)} for line in lines]
 
 
 def _watches(metrics: Sequence[MetricSpec]) -> list[_Watch]:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 # A program that ends sooner cannot have used a GPU, and loading NVML costs more than supervising it; nor has it allocated
 # its memory yet.
-_OPEN_LATER_S = {"nvidia": 0.1, "amd": 0.1, "intel": 0.1, "pss": 0.3}
+_OPEN_LATER_S = {"nvidia": 0.1, "amd": 0.1, "intel": 0.1, "pss": 0.05}
+# Short programs have their peak before the second regular reading: these follow the first.
+_EARLY_S = {"pss": (0.12, 0.25)}
 # PSS is read early if memory has grown by this factor since it was last read, so that its peak is not missed; that may
 # cost up to this many times its budget for a moment.
 _GROWN = 1.05
@@ -44,6 +46,7 @@ class Sampling:
         self._subject = subject
         self._stream = stream
         self._interval_ns = int(interval_s * 1e9)
+        self._began_ns = now_ns
         self._scheduled = [
             _Scheduled(point, now_ns + int(_OPEN_LATER_S.get(point.name, 0) * 1e9)) for point in samplers
         ]
@@ -93,6 +96,9 @@ class Sampling:
             entry.called_ns, entry.cost_ns = now_ns, time.process_time_ns() - began_ns
             at_least_ns = max(self._interval_ns, int(entry.sampler.interval_s * 1e9))
             entry.due_ns = now_ns + max(at_least_ns, int(entry.cost_ns / entry.sampler.budget))
+            for early_s in _EARLY_S.get(entry.point.name, ()):
+                if (early_ns := self._began_ns + int(early_s * 1e9)) > now_ns:
+                    self._hurry(entry, early_ns)
         except Exception as error:
             which = entry.point
             text = f"the sampler '{which.name}' of the package {which.package} failed and is off for this job: "
@@ -121,9 +127,14 @@ class Sampling:
             self._rss_at_pss_bytes = max(self._rss_at_pss_bytes, rss_bytes)
         elif self._rss_at_pss_bytes and rss_bytes > self._rss_at_pss_bytes * _GROWN:
             for entry in self._scheduled:
-                if entry.point.name == "pss" and entry.sampler is not None:
-                    soonest_ns = entry.called_ns + int(entry.cost_ns / (_HURRY * entry.sampler.budget))
-                    entry.due_ns = min(entry.due_ns, max(now_ns, soonest_ns))
+                if entry.point.name == "pss":
+                    self._hurry(entry, now_ns)
+
+    def _hurry(self, entry: _Scheduled, at_ns: int) -> None:
+        """Call it at that time, or as soon after it as its cost allows."""
+        if entry.sampler is not None:
+            soonest_ns = entry.called_ns + int(entry.cost_ns / (_HURRY * entry.sampler.budget))
+            entry.due_ns = min(entry.due_ns, max(at_ns, soonest_ns))
 
     def _drop(self, entry: _Scheduled) -> None:
         self._scheduled.remove(entry)

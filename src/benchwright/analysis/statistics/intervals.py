@@ -25,7 +25,8 @@ class _Place(NamedTuple):
 def interval_of_median(values: Sequence[float], confidence: float = 0.95, *, in_time: bool = True) -> Interval | None:
     """The confidence interval of the median over launches, from one finite value for each, in the order they ran.
 
-    Interpolated order statistics, which assume no distribution, widened for serial correlation unless `in_time` is False.
+    Interpolated order statistics, which assume no distribution, widened for serial correlation unless `in_time` is False:
+    on a log scale where no value is negative, so that no end is either, and a rate's interval is that of its time.
     None if there are too few launches for `confidence`: it takes 6 for 95 %, 8 for 99 %.
     """
     place = _lower_place(len(values), confidence)
@@ -38,7 +39,8 @@ def interval_of_median(values: Sequence[float], confidence: float = 0.95, *, in_
     if factor == 1.0:
         return Interval(low, high)
     median = statistics.median(values)
-    return Interval(median - factor * (median - low), median + factor * (high - median), factor)
+    by_ratio = ordered[0] >= 0 and median > 0
+    return Interval(_moved(median, low, factor, by_ratio), _moved(median, high, factor, by_ratio), factor)
 
 
 @lru_cache(maxsize=512)
@@ -57,6 +59,16 @@ def _lower_place(count: int, confidence: float) -> _Place | None:
     inner = covered[rank + 1] if rank + 1 < len(covered) else 0.0
     surplus = (covered[rank] - confidence) / (covered[rank] - inner)
     return _Place(rank, (count - rank) * surplus / (rank + (count - 2 * rank) * surplus))
+
+
+def _moved(median: float, end: float, factor: float, by_ratio: bool) -> float:
+    """The end `factor` times as far from the median; `by_ratio`: on a log scale."""
+    if by_ratio:
+        try:
+            return float(median * (end / median) ** factor)
+        except OverflowError:
+            pass  # hundreds of orders of magnitude apart: no scale matters
+    return median + factor * (end - median)
 
 
 def _between(outer: float, inner: float, onward: float) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchwright.core.files.stored_file import open_stored
+from benchwright.core.numbers.columns import as_list
 from benchwright.core.run import Run
 from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import read_run
@@ -40,7 +41,7 @@ def entry_of(folder: RunFolder, digest: str, run: Run | None = None) -> StoreEnt
 
 
 def imported_digest(run: Run) -> str:
-    return hashlib.sha256(msgspec.json.encode(msgspec.to_builtins(run))).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(msgspec.to_builtins(run, enc_hook=as_list))).hexdigest()
 
 
 def folder_of(row: RunRow) -> RunFolder | None:

@@ -168,6 +168,9 @@ class _Nearest(_Event):
 class _Extracted(_Event):
     matches: Whole = 0
     unparsed: Whole = 0
+    unparsed_examples: list[_Nearest] = []
+    partial: Whole = 0
+    partial_examples: list[_Nearest] = []
     cut_off: Whole = 0
     cut_off_lines: list[Whole] = []
     given_up: bool = False

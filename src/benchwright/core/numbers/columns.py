@@ -29,6 +29,13 @@ def joined(series: Sequence[Sequence[float]]) -> Sequence[float]:
     return column
 
 
+def as_list(values: object) -> list[float]:
+    """An `array` as a list: the `enc_hook` of msgspec for whatever holds samples."""
+    if isinstance(values, array):
+        return values.tolist()
+    raise NotImplementedError(f"{type(values).__name__} cannot be written")
+
+
 def ordered(values: Sequence[float]) -> Sequence[float]:
     """Sorted; none may be NaN."""
     if not _are_many(values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -14,7 +15,8 @@ _OURS = ("benchwright", "benchprobe", "benchmodels")
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """A working tree of git or Mercurial. `changes`: files that differ from commit `base`, with their digests; None if that took
-    too long. `modified`: whether files differ from `head`. `packages`: editable installs from it that a program could import.
+    too long. `modified`: whether files differ from `head`. `files`: those named in the command, if the working folder is not in it.
+    `packages`: editable installs from it that a program could import.
     """
 
     root: str
@@ -25,11 +27,15 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
     time: str | None = None  # of `head`, ISO 8601 in UTC
     modified: bool | None = None
+    files: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
 
 
 class CodeRevision(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit whose code a run used. `modified`: whether files differed from it; None if that is unknown."""
+    """A commit whose code a run used. `modified`: whether files differed from it; None if that is unknown.
+
+    It is that of the working folder, unless it has `files` (named in the command) or `packages` (editable installs).
+    """
 
     root: str
     commit: str
@@ -37,6 +43,7 @@ class CodeRevision(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
     time: str | None = None
     modified: bool | None = None
+    files: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
 
     @property
@@ -48,6 +55,13 @@ class CodeRevision(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """`main 1a2b3c4d5e+`."""
         return f"{self.branch} {self.short}" if self.branch else self.short
+
+    @property
+    def subject(self) -> str:
+        """Whose it is: `the working folder`, `train.py` or `library (editable)`."""
+        if self.packages:
+            return f"{', '.join(self.packages)} (editable)"
+        return ", ".join(self.files) or "the working folder"
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +107,7 @@ def revisions_of(history: History | None) -> tuple[CodeRevision, ...]:
             branch=found.branch,
             time=found.time,
             modified=found.modified,
+            files=found.files,
             packages=found.packages,
         )
         for found in (history.newest.repositories if history is not None else ())
@@ -100,12 +115,17 @@ def revisions_of(history: History | None) -> tuple[CodeRevision, ...]:
 
 
 def revision_words(revisions: Sequence[CodeRevision]) -> str:
-    """`main 1a2b3c4d5e+` of the code that was measured; where there is none, of an editable package: `library main 1a2b3c4d5e+`.
+    """`main 1a2b3c4d5e+` of the working folder, `main 1a2b3c4d5e+ (train.py)` of a file elsewhere; where there is neither, of an
+    editable package: `library main 1a2b3c4d5e+`.
 
     benchwright itself is what measures.
     """
     if measured := [each for each in revisions if not each.packages]:
-        return ", ".join(dict.fromkeys(each.words for each in measured[:_MOST_SHOWN]))
+        shown = (
+            f"{each.words} ({os.path.basename(each.files[0])})" if each.files else each.words
+            for each in measured[:_MOST_SHOWN]
+        )
+        return ", ".join(dict.fromkeys(shown))
     named = [(package, each) for each in revisions for package in each.packages[:1] if package not in _OURS]
     return next((f"{package} {each.words}" for package, each in named), "")
 

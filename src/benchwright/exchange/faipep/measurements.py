@@ -51,6 +51,7 @@ class _Own(msgspec.Struct, frozen=True):
     direction: Direction = Direction.NEITHER
     aggregate: str = "median"
     control_launches: list[_Launch] = []
+    printed_summary: bool = False  # the statistics are the program's own
 
 
 Naming = Mapping[tuple[str, str, str | None], Measurement]
@@ -80,6 +81,8 @@ def sides_of(record: RecordBody, naming: Naming, where: str) -> Iterator[SideSer
             continue
         named = _named(record, own, naming)
         told = {"type": record.type, "metric": record.metric, "unit": record.unit, "as": named.metric, **record.about}
+        if own is not None and own.printed_summary:
+            told["summary"] = summary
         launches = () if own is None else own.launches if side == TREATMENT else own.control_launches
         known = stands is None and sum(max(0, each.values) for each in launches) == len(samples)
         split = _split(record, named, launches, samples, where) if known else (_with(named, samples),)

@@ -16,10 +16,11 @@ from benchwright.core.inputs.specification import ERROR
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
 from benchwright.core.run import Launch, Result
-from benchwright.exchange.faipep.statistics import difference, summary_of, with_difference
+from benchwright.exchange.faipep.statistics import RecordSide, difference, summary_of
 from benchwright.kinds.spec.observers.identified import LATENCY
-from benchwright.kinds.spec.observers.records import NET
+from benchwright.kinds.spec.observers.records import NET, number_in
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
+from benchwright.kinds.spec.results.statistics import printed_summary
 
 Number = float | Decimal | str  # text: one that is not finite
 Record = dict[str, object]
@@ -43,7 +44,24 @@ class RecordSeries(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     metric: str
     unit: str
-    about: dict[str, object] = {}
+    told: tuple[Mapping[str, object], ...] = ()  # what was printed about it, by launch
+
+    @property
+    def about(self) -> dict[str, object]:
+        return {name: self.told[0][name] for name in _ABOUT if self.told and name in self.told[0]}
+
+    @property
+    def printed(self) -> dict[str, float]:
+        """The program's own statistics."""
+        return printed_summary(self.told)
+
+    @property
+    def runs(self) -> int | float:
+        """As the program printed them, else the number of values."""
+        counts = [number_in(each.get("num_runs")) for each in self.told]
+        known = [count for count in counts if count is not None]
+        total = math.fsum(known) if len(known) == len(counts) and known else len(self.samples)
+        return int(total) if total == int(total) else total
 
     @property
     def key(self) -> tuple[str, str]:
@@ -88,9 +106,9 @@ def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics:
         "metric": series.metric,
         "unit": series.unit,
         "values": series.in_its_unit(series.samples),
-        "num_runs": series.about.get("num_runs", len(values)),
-        "summary": (summary := summary_of(values, statistics)),
-        **{name: series.about[name] for name in _ABOUT if name in series.about},
+        "num_runs": series.runs,
+        "summary": (summary := summary_of(values, statistics, series.printed)),
+        **series.about,
     }
     own: Record = {
         "metric": series.first.metric,
@@ -98,12 +116,14 @@ def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics:
         "direction": series.first.direction.value,
         "aggregate": series.first.aggregate,
         "launches": _launches(series),
+        **({"printed_summary": True} if series.printed else {}),
     }
     if control is not None and control.samples and values:
         others = [float(scaled(each, series.places)) for each in control.samples]
         record["control_values"] = series.in_its_unit(control.samples)
-        record["control_summary"] = summary_of(others, statistics)
-        record["diff_summary"] = difference(values, others, with_difference(summary))
+        record["control_summary"] = summary_of(others, statistics, control.printed)
+        sides = RecordSide(values, series.printed), RecordSide(others, control.printed)
+        record["diff_summary"] = difference(*sides, summary)
         own["control_launches"] = _launches(control)
     return record | {OWN: own}
 
@@ -133,7 +153,8 @@ def _launches(series: RecordSeries) -> list[Record]:
 
 def _series(of_launches: Sequence[Measurement | None], launches: Sequence[Launch]) -> RecordSeries:
     first = next(m for m in of_launches if m is not None)
-    told = next((t for x, m in zip(launches, of_launches, strict=True) if m and (t := _as_printed(m, x))), {})
+    every = tuple(_as_printed(m, x) or {} for x, m in zip(launches, of_launches, strict=True) if m is not None)
+    told = next((each for each in every if each), {})
     part = next((first.labels[name] for name in _PART if name in first.labels), NET)
     rest = [f" {key}={value}" for key, value in sorted(first.labels.items()) if key not in _PART]
     metric = LATENCY if first.metric == OP_TIME else first.metric.removeprefix(OF_OP)
@@ -143,7 +164,7 @@ def _series(of_launches: Sequence[Measurement | None], launches: Sequence[Launch
         type=str(told.get("type") or part) + "".join(rest),
         metric=str(told.get("metric") or metric),
         unit=str(told.get("unit") or first.unit or ""),
-        about={key: value for key, value in told.items() if key in (*_ABOUT, "num_runs")},
+        told=every,
     )
 
 

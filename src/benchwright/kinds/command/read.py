@@ -18,10 +18,8 @@ from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.naming import told_apart, words_of
 from benchwright.kinds.sweep import Point, is_variable, named_point, variables, with_values
+from benchwright.runs.provenance.code_files import INTERPRETER
 
-_INTERPRETER = re.compile(
-    r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed"
-)
 _LAUNCHERS = ("torchrun", "accelerate", "mpirun", "srun", "deepspeed")
 _OPTIONS_WITH_VALUE = {"-W", "-X"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -142,7 +140,7 @@ def plain_name(benchmark: Benchmark) -> str:
 def name_of(argv: Sequence[str]) -> str:
     """What to call a command: its script (`train.py`) or module behind an interpreter, else its program."""
     program = os.path.basename(argv[0]) or argv[0]
-    if not _INTERPRETER.fullmatch(program):
+    if not INTERPRETER.fullmatch(program):
         return program
     if program in _LAUNCHERS:  # their own options take values of any form, so the script is recognised by its ending
         script = next((word for word in argv[1:] if word.endswith(".py")), None)

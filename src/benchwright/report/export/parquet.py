@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def _insert(database: Any, chunk: Sequence[Series]) -> None:
 def _storable(cell: Any) -> object:
     if isinstance(cell, str) and not cell.isascii():
         return cell.encode("utf-8", "replace").decode()
-    return list(cell) if isinstance(cell, tuple) else cell
+    return list(cell) if isinstance(cell, tuple | array) else cell
 
 
 def _chunks(series: Iterator[Series]) -> Iterator[list[Series]]:

@@ -11,6 +11,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.stored_file import Unreadable, read_stored_json, short
+from benchwright.core.numbers.columns import as_list
 from benchwright.core.results.stored_run import stored_run
 from benchwright.core.run import Run
 from benchwright.core.secrets.redacted import run_without_secrets
@@ -32,7 +33,8 @@ def export_json(runs: Sequence[Run], path: Path) -> None:
         file.write(f'{{"format":"{FORMAT}","version":{VERSION},"runs":['.encode())
         for number, run in enumerate(runs):
             file.write(b",\n" if number else b"\n")
-            file.write(msgspec.json.encode(_plain(msgspec.to_builtins(run_without_secrets(run)))))
+            body = msgspec.to_builtins(run_without_secrets(run), enc_hook=as_list)
+            file.write(msgspec.json.encode(_plain(body)))
         file.write(b"\n]}\n")
 
 

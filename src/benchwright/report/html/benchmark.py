@@ -113,7 +113,10 @@ def _value_of(summary: Summary) -> Callable[[Launch], Cell]:
 def _memory(launch: Launch) -> Cell:
     metric = headline_of([launch])
     peak = launch.measurement(metric) if metric else None
-    return Cell(f"{format_value(peak.samples[0], peak.unit)} {WORDS[peak.metric]}" if peak and peak.samples else "")
+    if peak is None or not peak.samples:
+        return Cell()
+    bound = "≤ " if "bound" in peak.labels else ""
+    return Cell(f"{bound}{format_value(peak.samples[0], peak.unit)} {WORDS[peak.metric]}")
 
 
 def _samples(launch: Launch, first: Sequence[Summary]) -> Cell:

@@ -19,9 +19,8 @@ def revision_rows(run: Run) -> list[Pair]:
     """The commits whose code the run used."""
     rows: list[Pair] = []
     for revision in run.revisions:
-        of = f" of {', '.join(revision.packages)}" if revision.packages else ""
         state = ", modified" if revision.modified else ""
-        rows.append((f"Revision{of}", f"{revision.words}{state} in {revision.root}", False))
+        rows.append((f"Revision of {revision.subject}", f"{revision.words}{state} in {revision.root}", False))
     return rows
 
 

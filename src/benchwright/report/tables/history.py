@@ -53,7 +53,7 @@ def history_markdown(series: Sequence[BenchmarkHistory]) -> str:
 
 
 def history_csv(series: Sequence[BenchmarkHistory]) -> str:
-    return csv_text([history_table(series)])
+    return csv_text([history_table(series)], finite=True)
 
 
 def heading(series: BenchmarkHistory) -> str:

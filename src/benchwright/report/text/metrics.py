@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from benchwright.core.metric import describes_work
 from benchwright.core.numbers.quantities import format_bytes, format_prefixed
 from benchwright.core.results.efficiency import FLOPS, TOLERATED, Efficiency, share_of_peak
-from benchwright.core.results.peak_memory import WORDS, headline_metric
+from benchwright.core.results.peak_memory import OF_MODEL, WORDS, headline_metric
 from benchwright.core.results.summary import Percentile, Summary
 from benchwright.report.text.numbers import format_value, share_words
 from benchwright.report.text.one_line import one_line
@@ -67,6 +67,7 @@ _LABELS = {
     "wait_time": "wait for data",
     "memory.pss": "memory (PSS)",
     "memory.rss": "memory (RSS)",
+    "memory.host": "model's peak memory (RSS)",
     "memory.peak_pss": "peak memory (PSS)",
     "memory.peak_rss": "peak memory (RSS)",
     "cpu.use": "CPU use",
@@ -107,9 +108,14 @@ def metric_name(metric: str, labels: Mapping[str, str]) -> str:
 
 
 def memory_summaries(summaries: Sequence[Summary]) -> list[Summary]:
-    """Main memory: the headline (PSS where the kernel tells it) first, then the other; empty if there is none."""
+    """Main memory: the headline (PSS where the kernel tells it) first, then the other; empty if there is none.
+
+    Of a model only its own figure: one number, wherever it is shown.
+    """
     found = {s.metric: s for s in reversed(summaries) if s.metric in WORDS}
     first = headline_metric({metric: s.launches for metric, s in found.items()})
+    if first == OF_MODEL:
+        return [found[OF_MODEL]]
     return sorted(found.values(), key=lambda s: s.metric != first)
 
 

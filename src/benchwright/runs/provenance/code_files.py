@@ -24,20 +24,43 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
 _NAME = re.compile(rb"[\w.]+")
+INTERPRETER = re.compile(
+    r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed"
+)
 
 
 def code_files(job: Job, also: Sequence[str], search_path: str) -> list[str]:
     """Absolute paths, in order, without data and installed packages; `also`: files named by the benchmark's kind."""
     words = _words(job)
     found = [path for word in words if (path := _file(word, job.cwd)) is not None and path not in job.files]
-    program = shutil.which(words[0], path=os.pathsep.join([*job.path, search_path])) if words else None
-    if program is not None:
+    if (program := _program(words, job, search_path)) is not None:
         found.insert(0, os.path.realpath(program))
     found += [*also, *_modules_run(words, job.cwd)]
     python_path = job.env.get("PYTHONPATH", os.environ.get("PYTHONPATH")) or ""
     roots = [job.cwd] if "-m" in words else []
     roots += [folder for folder in python_path.split(os.pathsep) if folder]
     return list(dict.fromkeys([*found, *_own_modules(found, roots)]))
+
+
+def tool_files(job: Job, search_path: str) -> set[str]:
+    """Those of `code_files` that only run the code which is measured: interpreters, launchers, programs of a virtual
+    environment, and whatever was found on the PATH. The repository that one lies in says nothing about that code."""
+    words = _words(job)
+    tools = {path for word in words if (path := _file(word, job.cwd)) is not None and _is_tool(path)}
+    program = _program(words, job, search_path)
+    if program is not None and ("/" not in words[0] or _is_tool(program)):
+        tools.add(os.path.realpath(program))
+    return tools
+
+
+def _is_tool(path: str) -> bool:
+    folder, name = os.path.split(path)
+    marks = (os.path.join(os.path.dirname(folder), mark) for mark in ("pyvenv.cfg", "conda-meta"))
+    return INTERPRETER.fullmatch(name) is not None or any(map(os.path.exists, marks))
+
+
+def _program(words: Sequence[str], job: Job, search_path: str) -> str | None:
+    return shutil.which(words[0], path=os.pathsep.join([*job.path, search_path])) if words else None
 
 
 def _words(job: Job) -> list[str]:

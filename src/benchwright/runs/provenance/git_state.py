@@ -16,6 +16,7 @@ from benchwright.runs.provenance.file_digests import digest_of
 _PATIENCE_S = 2.0  # for all of them together
 _MOST_REPOSITORIES = 4
 _MOST_CHANGED = 500
+_MOST_FILES = 3  # named of a repository
 _SETTINGS = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "HGPLAIN": "1", "LC_ALL": "C"}
 _LEADING_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")  # set in hooks
 
@@ -24,13 +25,20 @@ def repositories_of(
     folders: Iterable[str],
     bases: Mapping[str, str] | None = None,
     editable: Mapping[str, Sequence[str]] | None = None,
+    files: Iterable[str] = (),
 ) -> tuple[Repository, ...]:
     """Those that hold `folders`; compared with the commits `bases`, by root, where they are known, else with HEAD.
 
-    `editable`: the packages that are installed from a folder; where those lie in other repositories, they come last.
+    `files`: named in the command; `editable`: the packages that are installed from a folder. Where those lie in other
+    repositories, they come later, in this order.
     """
     deadline = time.monotonic() + _PATIENCE_S
-    roots = dict.fromkeys(root for folder in folders if (root := _root_of(folder)) is not None)
+    roots: dict[str, list[str]] = {root: [] for folder in folders if (root := _root_of(folder)) is not None}
+    working = set(roots)
+    for path in files:
+        root = _root_of(os.path.dirname(path))
+        if root is not None and root not in working:
+            roots.setdefault(root, []).append(os.path.relpath(path, root))
     packages: dict[str, list[str]] = {}
     for folder, names in (editable or {}).items():
         root = _root_of(folder)
@@ -38,7 +46,11 @@ def repositories_of(
             packages.setdefault(root, []).extend(names)
     found = (_state(root, (bases or {}).get(root), deadline) for root in [*roots, *packages][:_MOST_REPOSITORIES])
     return tuple(
-        msgspec.structs.replace(state, packages=tuple(packages.get(state.root, ())))
+        msgspec.structs.replace(
+            state,
+            files=tuple(roots.get(state.root, ())[:_MOST_FILES]),
+            packages=tuple(packages.get(state.root, ())),
+        )
         for state in found
         if state is not None
     )

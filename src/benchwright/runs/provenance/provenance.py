@@ -17,7 +17,7 @@ from benchwright.core.run import Plan
 from benchwright.core.secrets.kept_variables import kept_variables
 from benchwright.record import is_complete
 from benchwright.runs.base import Kinds
-from benchwright.runs.provenance.code_files import code_files
+from benchwright.runs.provenance.code_files import code_files, tool_files
 from benchwright.runs.provenance.file_digests import digest_of
 from benchwright.runs.provenance.git_state import repositories_of
 from benchwright.runs.provenance.packages import editable_packages, environments_of, interpreters_of, site_folders
@@ -36,13 +36,15 @@ def provenance_of(
         first.setdefault(jobs[0].benchmark, jobs[0])
     search_path = os.environ.get("PATH", os.defpath)
     paths = dict.fromkeys(path for name, job in first.items() for path in code_files(job, also[name], search_path))
-    folders = dict.fromkeys([*(job.cwd for job in first.values()), *map(os.path.dirname, paths)])
+    tools = {path for job in first.values() for path in tool_files(job, search_path)}
     known = _known_sums(plan.benchmarks, kinds)
     editable = editable_packages(f for python in interpreters_of(plan) for f in site_folders(Path(python)))
     bases = {r.root: r.base for r in before.repositories} if before is not None else None
     return Provenance(
         files={path.encode("utf-8", "replace").decode(): known.get(path) or digest_of(path) for path in paths},
-        repositories=repositories_of(folders, bases, editable),
+        repositories=repositories_of(
+            dict.fromkeys(job.cwd for job in first.values()), bases, editable, [p for p in paths if p not in tools]
+        ),
         variables=kept_variables(os.environ, also=keep_env),
         packages=environments_of((), plan),
     )

@@ -300,3 +300,100 @@ def test_without_the_parse_tree_the_same_is_found(monkeypatch):
     assert understand("loss").literal == ""
     found.append(LogScanner([MetricSpec(name="m", pattern=r"loss is (\S+)")]).feed(log))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "value", "whole"),
+    [
+        (r"speed: ([\d.]+)", "speed: 1,234.5", 1.0, "1,234.5"),
+        (r"speed: ([\d.]+)", "speed: 1.5e3", 1.5, "1.5e3"),
+        (r"speed: ([\d.]+)", "speed: 1.5k", 1.5, "1.5k"),
+        (r"speed: ([\d.]+)", "speed: 1 234.5", 1.0, "1 234.5"),
+        (r"speed: ([\d.]+)", "speed: 1,5 items/s", 1.0, "1,5"),
+        (r"speed: ([\d.]+)", "speed: 1.234,5", 1.234, "1.234,5"),
+        (r"speed: ([\d.]+).*items", "speed: 1'234.5 items", 1.0, "1'234.5"),
+        (r"speed: (\d+)", "speed: 12.5", 12.0, "12.5"),
+        (r"([\d.]+) items/s", "speed: 1,234.5 items/s", 234.5, "1,234.5"),
+        (r"speed:.*([\d.]+)", "speed: 1234.5", 5.0, "1234.5"),
+        (r"speed:.*?([\d.]+)", "speed: -2.5", 2.5, "-2.5"),
+        (r"\d+\.\d", "speed: 12.55", 12.5, "12.55"),
+    ],
+)
+def test_a_number_that_is_cut_in_the_middle_is_told_with_its_line(
+    pattern: str, line: str, value: float, whole: str
+) -> None:
+    log = b"speed: x\n" + f"{line}\n".encode()
+    values, summary = scan(log, MetricSpec(name="m", pattern=pattern))
+    assert values["m"][0] == value
+    assert summary["m"]["partial"] == 1
+    assert summary["m"]["partial_examples"][0]["line"] == 2
+    assert summary["m"]["partial_examples"][0]["text"].startswith(f"{whole} read as ")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (r"speed: ([\d.]+)", "speed: 12.5"),
+        (r"speed: ([\d.]+)", "speed: 12. Next"),
+        (r"speed: ([\d.]+)", "speed: 12.5, then"),
+        (r"speed: ([\d.]+)", "speed: 12.5kB"),
+        (r"speed: ([\d.]+)", "speed: 12.5 items/s 100 ms"),
+        (r"speed: (\d+)", "speed: 3,100,0.5"),
+        (r"speed: (\d+)", "speed: 12/100"),
+        (r"speed: (\d+)\.", "speed: 12.5"),
+        (r"([\d.]+) items/s", "step 5 123.4 items/s"),
+        (r"speed: -([\d.]+)", "speed: -12.5"),
+        (r"resnet(\d+)", "resnet50 12"),
+        (r"([\d.]+) items", "2 to 3 items"),
+    ],
+)
+def test_a_number_that_is_whole_or_cut_on_purpose_is_not(pattern: str, line: str) -> None:
+    values, summary = scan(f"{line}\n".encode() * 3, MetricSpec(name="m", pattern=pattern))
+    assert len(values["m"]) == 3
+    assert summary["m"]["partial"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1,234.5", 1234.5),
+        ("1.5e3", 1500.0),
+        ("1.5k", 1500.0),
+        ("-2M", -2e6),
+        ("3G/s", 3e9),
+        ("1'234'567", 1234567.0),
+        ("1\u202f234.5", 1234.5),
+        ("12.", 12.0),
+        (".5", 0.5),
+        ("93%", 93.0),
+        ("12.5kB", 12.5),
+        ("nan", float("nan")),
+        ("1,234", None),
+    ],
+)
+def test_number_in_a_pattern_and_a_key_read_numbers_as_people_write_them(text: str, value: float | None) -> None:
+    for metric in (MetricSpec(name="m", pattern="m: {number}"), MetricSpec(name="m", pattern="m", kind=KEY_VALUE)):
+        values, summary = scan(f"m: {text}\n".encode(), metric)
+        assert values.get("m", []) == ([] if value is None else [pytest.approx(value, nan_ok=True)])
+        assert summary["m"]["unparsed"] == (value is None)
+        assert summary["m"]["partial"] == 0
+
+
+def test_number_reads_spaces_between_thousands_where_text_follows_in_the_pattern() -> None:
+    values, _ = scan(b"m: 1 234.5 items/s\n", MetricSpec(name="m", pattern="m: {number} items/s"))
+    assert values == {"m": [1234.5]}
+    values, summary = scan(b"m: 1 234.5 items/s\n", MetricSpec(name="m", pattern="m: {number}"))
+    assert (values, summary["m"]["partial"]) == ({"m": [1.0]}, 1)
+
+
+def test_number_beside_a_group_is_refused_and_in_one_is_itself() -> None:
+    with pytest.raises(InvalidInput, match="another group"):
+        LogScanner([MetricSpec(name="m", pattern=r"step (\d+): {number}")])
+    assert scan(b"m: 1.5k\n", MetricSpec(name="m", pattern="(?:m|n): ({number})"))[0] == {"m": [1500.0]}
+
+
+def test_a_cut_among_thousands_of_whole_numbers_is_found_however_the_log_is_scanned() -> None:
+    log = b"".join(b"speed: %d.5\n" % i for i in range(5000)) + b"speed: 5,001.5\n"
+    values, summary = scan(log, MetricSpec(name="m", pattern=r"speed: ([\d.]+)"))
+    assert len(values["m"]) == 5001
+    assert summary["m"]["partial_examples"] == [{"line": 5001, "text": "5,001.5 read as 5"}]

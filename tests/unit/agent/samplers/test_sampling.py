@@ -157,6 +157,25 @@ def test_pss_is_read_sooner_when_memory_has_grown(tmp_path, monkeypatch):
     assert sizes[1] > sizes[0] + 90e6
 
 
+def test_pss_of_a_short_program_is_read_several_times_in_its_first_moments(tmp_path, monkeypatch):
+    """A program of a fifth of a second has its peak before the regular second reading, at half a second."""
+    monkeypatch.setattr("benchwright.agent.samplers.sampling.time.process_time_ns", lambda: 0)  # readings cost nothing
+    child = subprocess.Popen([sys.executable, "-c", GROWS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    sampling = Sampling(
+        [find_samplers()["pss"]], SampledJob(), StreamWriter(str(tmp_path / "a.data")), interval_s=0.5, now_ns=0
+    )
+    try:
+        child.stdin.write("1\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "done\n"
+        for millisecond in range(0, 900, 10):
+            sampling.advance(millisecond * SECOND // 1000)
+    finally:
+        child.kill()
+        child.communicate()
+    assert [event["t"] * 1000 // SECOND for event in events(tmp_path)] == [50, 120, 250, 750]
+
+
 def test_pss_is_not_told_without_a_process_whose_memory_is_hidden(monkeypatch):
     child = subprocess.Popen(["sleep", "300"])
     try:

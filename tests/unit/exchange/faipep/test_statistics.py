@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.exchange.faipep.statistics import USUAL, difference, summary_of, with_difference
+from benchwright.exchange.faipep.statistics import USUAL, RecordSide, difference, summary_of
 
 samples = st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=40)
 
@@ -40,18 +40,23 @@ def test_every_statistic_is_numpys(values: list[float]) -> None:
 
 @given(treatment=samples, control=samples)
 def test_a_percentile_is_compared_with_its_opposite(treatment: list[float], control: list[float]) -> None:
-    found = difference(treatment, control, ["p0", "p10", "p50", "p90", "p95", "p100", "mean"])
+    found = difference(
+        RecordSide(treatment), RecordSide(control), ["p0", "p10", "p50", "p90", "p95", "p100", "mean", "stdev", "cv"]
+    )
     scale = max(*treatment, *control)
     for name in ("p0", "p10", "p50", "p90", "p95", "p100"):
         opposite = f"p{100 - int(name[1:])}"
         wanted = by_numpy(name, treatment) - by_numpy(opposite, control)
         assert found[name] == pytest.approx(wanted, rel=1e-9, abs=scale * 1e-9)
+    for name in ("stdev", "cv"):
+        wanted = by_numpy(name, treatment) - by_numpy(name, control)
+        assert found[name] == pytest.approx(wanted, rel=1e-9, abs=(1 if name == "cv" else scale) * 1e-9)
     assert found["mean"] == pytest.approx(np.mean(treatment) - np.mean(control), rel=1e-9, abs=scale * 1e-9)
 
 
 def test_the_statistics_of_a_test_are_its_own_and_the_median() -> None:
     assert summary_of([1.0, 2.0, 3.0], ["p95", "mean"]) == {"p95": 2.9, "mean": 2.0, "p50": 2.0}
-    assert with_difference({"p95": 0, "stdev": 0, "mean": 0, "cv": 0}) == ["p95", "mean"]
+    assert summary_of([98.4], ["p95"], {"mean": 98.4, "stdev": 7.0}) == {"mean": 98.4, "stdev": 7.0}
 
 
 def test_what_has_no_value_is_null_and_nothing_has_no_summary() -> None:

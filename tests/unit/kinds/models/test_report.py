@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import model_runs as made
+import msgspec
 import pytest
 from builders import failed_launch
 from model_runs import BUILT, check, failed, figure, launch, model, profiled, report, result, steps
@@ -355,6 +356,72 @@ class TestConditionsOfARatio:
         rows = model_rows(report([result(model(), *eager), result(model("onnxruntime"), *other)]))
         assert rows[1].speedup == pytest.approx(3, rel=0.02)
         assert rows[1].speedup_doubt is None
+
+    def stalled(self, typical_s: float, mean_s: float, **fields: Any) -> Launch:
+        """Calls of `typical_s`, with stalls so that items ÷ time is `1 / mean_s`."""
+        made_up = launch(typical_s, **fields)
+        rate, *others = made_up.measurements
+        return msgspec.structs.replace(made_up, measurements=(msgspec.structs.replace(rate, value=1 / mean_s), *others))
+
+    def test_one_that_is_faster_by_one_basis_and_slower_by_the_other_is_marked_in_every_format(self) -> None:
+        """What was seen: 1,426 items/s beside eager's 1,997, and 4.03 times as fast by the median of the calls."""
+        eager = result(model(), self.stalled(0.0004, 1 / 1997))
+        other = result(model("torch-compile"), self.stalled(0.0004 / 4.03, 1 / 1426))
+        shown = report([eager, other])
+        why = r"slower by throughput \(0\.71 ×\), faster by p50 latency \((4\.0\d|3\.9\d) ×\)"
+        for reporter in (ScreenReporter(), MarkdownReporter(), HtmlReporter()):
+            words = " ".join(reporter.render(shown).split())
+            assert "0.71 ?" in words
+            assert re.search(why, words)
+        (first, row) = csv.DictReader(io.StringIO(reporter_named("csv").render(shown)))
+        assert float(row["vs_eager"]) == pytest.approx(float(row["items_per_s"]) / float(first["items_per_s"]))
+        assert row["vs_eager_basis"] == "throughput"
+        assert re.match(why, row["vs_eager_doubt"])
+        told = json.loads(JsonReporter().render(shown))["results"][1]["model"]
+        assert told["vs_eager"] == pytest.approx(1426 / 1997)
+
+    @pytest.mark.parametrize("interleaved", [True, False])
+    def test_one_of_six_launches_has_its_interval_in_every_format(self, interleaved: bool) -> None:
+        block = iter(range(6)) if interleaved else iter([None] * 6)
+        pairs = [
+            (0.03 * f, 0.01 * f * g, next(block))
+            for f, g in zip((1, 1.1, 0.9, 1, 1.05, 1), (1, 1, 1.01, 1, 0.98, 1.02), strict=True)
+        ]
+        eager = [launch(a, position=2 * n, block=b) for n, (a, _, b) in enumerate(pairs)]
+        other = [launch(a, position=2 * n + 1, block=b) for n, (_, a, b) in enumerate(pairs)]
+        shown = report([result(model(), *eager), result(model("onnxruntime"), *other)])
+        against = model_rows(shown)[1].against
+        assert against is not None
+        assert against.interval is not None
+        assert against.interval.low < 3 < against.interval.high
+        assert against.interval.low <= against.value <= against.interval.high
+        shown_as = f"{against.value:.2f} [{against.interval.low:.2f}–{against.interval.high:.2f}]"
+        assert shown_as in screen(*shown.run.results, width=120)
+        (_, row) = csv.DictReader(io.StringIO(reporter_named("csv").render(shown)))
+        assert float(row["vs_eager_low"]) == against.interval.low
+        assert float(row["vs_eager_high"]) == against.interval.high
+
+    def test_one_between_rows_that_count_different_things_is_of_their_latency_and_says_so(self) -> None:
+        rows = [
+            result(model(items=None), launch(0.03, items=None)),
+            result(model("onnxruntime"), launch(0.01, items=4)),
+        ]
+        shown = report(rows)
+        assert re.search(r"(2\.9|3\.0)\d \(p50\)", screen(*rows, width=120))
+        (_, row) = csv.DictReader(io.StringIO(reporter_named("csv").render(shown)))
+        assert row["vs_eager_basis"] == "p50 latency"
+
+
+def test_a_models_memory_is_one_labelled_number_wherever_it_is_shown() -> None:
+    """Not the 614 MiB of one column beside the 198 MiB of PSS in another, which other workers share."""
+    peaks = {"memory.peak_pss": 198.0, "memory.peak_rss": 620.0}
+    more = tuple(figure(name, size * 2**20, unit="B", source="process") for name, size in peaks.items())
+    shown = report([result(model(), launch(0.01, more=more))])
+    assert re.search(r"RSS\n.*614 MiB\n", screen(*shown.run.results, width=100))
+    page = HtmlReporter().render(shown)
+    assert "614 MiB RSS</td>" in page
+    assert "198 MiB PSS" not in page
+    assert "model&#x27;s peak memory (RSS)" in page
 
 
 class TestWrongAnswers:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from benchwright.core.metric import Direction
 from benchwright.kinds.spec.observers.converters import check_converter, patterns_of, reader_of
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
 from benchwright.kinds.spec.observers.series import series_of
+from benchwright.kinds.spec.results.statistics import printed_summary
 
 
 def read(text: str, converter: str | None = None, *, cut: bool = False, **args: str) -> Observed:
@@ -178,6 +180,24 @@ def test_tflite_counts_the_last_line_and_keeps_the_warm_up_apart() -> None:
     assert found["latency"].warmup_samples == (5e-3,)
     assert found["latency.max"].samples == (120e-6,)
     assert found["latency.std"].samples == (7e-6,)
+
+
+def test_the_own_statistics_of_several_launches_are_those_of_all_their_runs() -> None:
+    """Checked with numpy on runs that have these statistics."""
+    runs = [np.array([1.0, 3.0, 5.0, 7.0]), np.array([2.0, 10.0])]
+    told = [
+        {"num_runs": len(r), "summary": {"mean": r.mean(), "p0": r.min(), "p100": r.max(), "stdev": r.std(), "p50": 1}}
+        for r in runs
+    ]
+    both = np.concatenate(runs)
+    assert printed_summary(told) == {
+        "mean": pytest.approx(both.mean()),
+        "p0": 1.0,
+        "p100": 10.0,
+        "stdev": pytest.approx(both.std()),
+    }
+    assert printed_summary(told[:1]) == told[0]["summary"]
+    assert printed_summary([*told, {}]) == printed_summary([]) == {}
 
 
 @pytest.mark.parametrize("tail", ["count=50 first=120 avg=98", "count=50 first=", "count=50 avg=nope"])

@@ -20,6 +20,7 @@ from benchwright.kinds.models.gathering.spent import (
 from benchwright.kinds.models.report.facts import checked
 from benchwright.kinds.models.report.fields import NOT_MEASURED
 from benchwright.kinds.models.report.rows import ModelRow
+from benchwright.kinds.models.report.speedup import MARGIN
 
 # What a model passes on its way, in this order.
 FOUND, BUILT, EXPORTED, COMPILED, RAN, CORRECT, FASTER = STAGES = (
@@ -27,7 +28,6 @@ FOUND, BUILT, EXPORTED, COMPILED, RAN, CORRECT, FASTER = STAGES = (
     "faster",
 )
 ONLY_BUILT = "built"  # a status of our own, beside those of results
-MARGIN = 0.02  # what counts as no difference from eager
 # What a failure in a stage of benchmodels keeps a model from.
 _KEPT_FROM = {
     **dict.fromkeys(("script", "capture", "build"), BUILT),

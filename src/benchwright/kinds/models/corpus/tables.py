@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, MARGIN, ONLY_BUILT, RAN, STAGES
+from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, ONLY_BUILT, RAN, STAGES
 from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, RuntimeVariant
 from benchwright.kinds.models.corpus.summaries import (
     Cause,
@@ -18,6 +18,7 @@ from benchwright.kinds.models.corpus.summaries import (
     task_summaries,
 )
 from benchwright.kinds.models.report.fields import error_words
+from benchwright.kinds.models.report.speedup import MARGIN
 from benchwright.kinds.models.report.table import count_words
 from benchwright.report.document import LUXURY, Cell, Column, Field, ReportTable, Row, table_of, word
 from benchwright.report.text.numbers import format_value, percent
@@ -42,7 +43,7 @@ def runtimes_table(corpus: Corpus) -> ReportTable:
             lambda s: Cell("" if s.success is None else percent(s.success), s.success, share=s.success),
         ),
         Field(
-            Column("speed-up", "speedup", right=True, hint="geometric mean of the speed-up over eager"),
+            Column("speed-up", "speedup", right=True, hint="geometric mean of the speed-up over eager, by throughput"),
             lambda s: Cell("" if s.speedup is None else f"{s.speedup:.2f}", s.speedup),
         ),
         _count("over", "speedup_models", lambda s: s.compared if s.compared else None),

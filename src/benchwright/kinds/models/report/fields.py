@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
 from benchwright.core.results.efficiency import BYTES
 from benchwright.core.results.summary import Percentile, Summary
@@ -23,6 +22,7 @@ from benchwright.kinds.models.report.facts import checked, fact, steps_done
 from benchwright.kinds.models.report.generation_fields import GENERATION_FIELDS, GENERATION_HINTS, generation_cells
 from benchwright.kinds.models.report.onnx_steps import onnx_steps
 from benchwright.kinds.models.report.rows import ModelRow
+from benchwright.kinds.models.report.speedup import speedup_cells
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of
 from benchwright.report.notes import notes_text
 from benchwright.report.text.numbers import format_number, format_value, peak_share_words, tenths
@@ -39,7 +39,7 @@ OURS = tuple(
 run benchmark script place runtime runtime_version device provider precision tf32 threads inputs items
 items_from status reason detail launches latency_ms latency_low_ms latency_high_ms p90_ms p95_ms p99_ms
 p99_bound_ms samples items_per_s calls_per_s tokens_per_s first_token_ms per_token_ms streams streams_items_per_s streams_calls_per_s vs_eager
-vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
+vs_eager_low vs_eager_high vs_eager_basis vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
 first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak limited_by why_no_share
 bytes_per_s notes corpus build onnx_opset sequence built_in
 """.split()
@@ -51,11 +51,11 @@ ITEMS, CALLS = "items/s", "calls/s"  # if items are not known, a rate counts cal
 _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _HINTS = {
     "± 95 %": "95 % confidence interval of the median over launches",
-    "vs_eager": "how many times as fast as torch-eager in fp32, on the same device and inputs",
+    "vs_eager": "times the throughput of torch-eager in fp32, on the same device and inputs; (p50): of the latency",
     "error_relative_l2": "relative L2 error against the reference: ✓ within the tolerance, ~ nothing is claimed",
     **GENERATION_HINTS,
     "build_s": "steps done in this run; cached: an earlier build was used",
-    "memory_bytes": "peak host memory of the measuring process",
+    "memory_bytes": "largest resident memory (RSS) of the measuring process, from before the model was loaded",
     "of_peak": "of arithmetic; (memory): of bandwidth, which limits this model more",
 }
 
@@ -73,11 +73,11 @@ def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells])
         **GENERATION_FIELDS,
         "streams_items_per_s": (f"{streams} streams".strip(), 3, _rate_in("throughput.streams", ITEMS)),
         "streams_calls_per_s": (f"{streams} streams, {CALLS}".strip(), 3, _rate_in("throughput.streams", CALLS)),
-        "vs_eager": ("vs eager", 1, _speedup),
+        "vs_eager": ("vs eager", 1, lambda row: row.against.words if row.against else ""),
         "error_relative_l2": ("error", 2, _error),
         "build_s": ("build", 6, _build),
         "to_first_result_s": ("first result", LUXURY + 1, _first_result),
-        "memory_bytes": ("memory", 7, lambda row: _bytes(row.figure("memory.host"))),
+        "memory_bytes": ("RSS", 7, lambda row: _bytes(row.figure("memory.host"))),
         "device_memory_bytes": ("device memory", 5, lambda row: _bytes(row.figure("memory.device"))),
         "flop_per_s": ("FLOP/s", LUXURY, _achieved),
         "of_peak": ("of peak", 8, lambda row: peak_share_words(row.peak_share)),
@@ -119,22 +119,6 @@ def _bytes(summary: Summary | None) -> str:
     if summary is None or not math.isfinite(summary.value):
         return ""
     return ("≤ " if "bound" in summary.labels else "") + format_bytes(summary.value)
-
-
-def _speedup(row: ModelRow) -> str:
-    """`9.30 ?` if the two were not measured under like conditions."""
-    if row.speedup is None:
-        return ""
-    words = f"{row.speedup:.2f}" if row.speedup < 99.95 else format_number(round(row.speedup))
-    return words if row.speedup_doubt is None else f"{words} ?"
-
-
-def speedup_doubt(row: ModelRow) -> Note | None:
-    """What the question mark means, and what to do."""
-    if row.speedup is None or row.speedup_doubt is None:
-        return None
-    remedy = "measure again on a quiet machine, or alternate the launches: --interleave --repeat 6"
-    return Note(text=f"'vs eager' is doubtful: {row.speedup_doubt}", remedy=remedy)
 
 
 def _error(row: ModelRow) -> str:
@@ -201,7 +185,7 @@ def _behind(name: str, row: ModelRow) -> str | None:
         against = f", against {found.reference}" if found.reference else ""
         return f"{found.detail}{against}" or None
     if name == "vs_eager":
-        return str(doubt) if (doubt := speedup_doubt(row)) else None
+        return str(row.against.remark) if row.against and row.against.doubt else None
     if name in ("items_per_s", "calls_per_s"):
         if row.items is None:
             return "how many items a call has is not known"
@@ -327,8 +311,7 @@ def _figures(row: ModelRow) -> Cells:
         "streams": streams.labels.get("streams") if streams is not None else None,
         "streams_items_per_s": _in(streams, ITEMS),
         "streams_calls_per_s": _per_call(streams, row),
-        "vs_eager": row.speedup,
-        "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt),
+        **speedup_cells(row.against),
         "load_s": _value(row.figure("time.load")),
         "build_s": build if row.measured or build else None,
         "first_run_s": _value(row.figure("time.first_run")),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-import statistics
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
 import msgspec
 
-from benchwright.core.measurement import Measurement
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, FoundInput, Model
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import unlike
 from benchwright.core.results.efficiency import FLOPS, Efficiency, PeakShare, share_of_peak
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.report.facts import build_seconds, checked, fact, steps_done
+from benchwright.kinds.models.report.speedup import MeasuredModel, Speedup, speedup_over
 from benchwright.report.base import Report
 
 # The main figures of a model; a profile has only its duration.
@@ -44,11 +42,18 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     summaries: tuple[Summary, ...]  # none if the numbers cannot be trusted
     efficiency: tuple[Efficiency, ...] = ()
     beside: tuple[Launch, ...] = ()  # of its profile, which may have done the build
-    speedup: float | None = None  # over torch-eager in fp32, the same model, parameters and device
-    speedup_doubt: Note | None = None  # why the two are not comparable
+    against: Speedup | None = None  # torch-eager in fp32, the same model, parameters and device
 
     def figure(self, metric: str) -> Summary | None:
         return next((s for s in self.summaries if s.metric == metric), None)
+
+    @property
+    def speedup(self) -> float | None:
+        return None if self.against is None else self.against.value
+
+    @property
+    def speedup_doubt(self) -> Note | None:
+        return None if self.against is None else self.against.doubt
 
     @property
     def latency(self) -> Summary | None:
@@ -188,34 +193,12 @@ def model_rows(report: Report) -> list[ModelRow]:
 
 
 def _against(row: ModelRow, eager: ModelRow | None) -> ModelRow:
-    """With its speed-up over eager, and a doubt if the two are not comparable.
-
-    Alternating launches share the machine's state, so the ratios within their blocks count; others need like conditions.
-    """
-    if eager is None or eager.latency is None or row.latency is None or not _right(row):
+    """With its speed-up over eager."""
+    if eager is None or not row.measured or not _right(row):
         return row
-    ours, theirs = _by_block(row), _by_block(eager)
-    ratios = [_ratio(theirs[block], ours[block]) for block in ours if block in theirs]
-    known = [ratio for ratio in ratios if ratio is not None]
-    if known and row is not eager:
-        return msgspec.structs.replace(row, speedup=statistics.median(known))
-    doubt = None if row is eager else unlike(eager.result.counted, row.result.counted)
-    return msgspec.structs.replace(row, speedup=_ratio(eager.latency.value, row.latency.value), speedup_doubt=doubt)
-
-
-def _by_block(row: ModelRow) -> dict[int, float]:
-    """The latency of each launch that was interleaved with others."""
-    latency = row.latency
-    assert latency is not None
-    launches = [x for x in row.result.counted if any(_is_of(m, latency) for m in x.measurements)]
-    if len(launches) != len(latency.values):
-        return {}
-    pairs = zip(launches, latency.values, strict=True)
-    return {launch.block: value for launch, value in pairs if launch.block is not None}
-
-
-def _is_of(m: Measurement, summary: Summary) -> bool:
-    return bool(m.samples) and (m.metric, m.labels) == (summary.metric, summary.labels)
+    reference = MeasuredModel(eager.result, eager.summaries)
+    other = reference if row is eager else MeasuredModel(row.result, row.summaries)
+    return msgspec.structs.replace(row, against=speedup_over(reference, other))
 
 
 def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
@@ -311,7 +294,3 @@ def _right(row: ModelRow) -> bool:
 def _built(row: ModelRow) -> tuple[object, ...]:
     """What a model and its profile share."""
     return (*_compared(row), row.model.runtime, row.model.precision)
-
-
-def _ratio(eager: float, latency: float) -> float | None:
-    return eager / latency if latency > 0 and math.isfinite(eager) else None

@@ -22,8 +22,9 @@ from benchwright.kinds.models.report.facts import (
     is_plain_script,
     told_why,
 )
-from benchwright.kinds.models.report.fields import models_table, speedup_doubt
+from benchwright.kinds.models.report.fields import models_table
 from benchwright.kinds.models.report.rows import TELLING, ModelGroup, ModelRow, grouped, model_rows
+from benchwright.kinds.models.report.speedup import speedup_cells
 from benchwright.kinds.models.report.table import ModelTable, heading, model_table, operators_table, profile_words
 from benchwright.report.base import Contribution, Report
 from benchwright.report.document import Callout, LogTail, ReportSection
@@ -107,11 +108,10 @@ def _section(group: ModelGroup, report: Report) -> ReportSection:
 def _body(row: ModelRow) -> Mapping[str, object]:
     """The model, and what it was measured on."""
     body = msgspec.to_builtins(row.model) | {"items": row.items, "items_from": row.items_from}
-    against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt)}
     labels = row.result.benchmark.labels
     known = {"build": build_name(row.model, labels), "corpus": corpus_of(row.model, labels) or None}
     built = {"built": fact(row.result, "built")} if row.model.stops_after else {}
-    return {"model": {name: body.get(name) for name in _OF_MODEL} | known | against, **built}
+    return {"model": {name: body.get(name) for name in _OF_MODEL} | known | speedup_cells(row.against), **built}
 
 
 def _notes(group: ModelGroup, made: ModelTable, report: Report) -> list[Note]:
@@ -152,7 +152,7 @@ def notes_of_model(row: ModelRow, report: Report) -> list[Note]:
     found = [note for s in believed for note in metric_notes(s)]
     found += shared_notes(believed, report)
     found += [*(Note(text=text) for text in efficiency_doubts(row.efficiency)), *result_notes(row.result)]
-    if (doubt := speedup_doubt(row)) is not None:
+    if row.against is not None and (doubt := row.against.remark) is not None:
         found.append(doubt)
     if row.precision != row.model.precision:
         found.append(Note(text=f"{row.model.precision} requested; the model computes in {row.precision}"))

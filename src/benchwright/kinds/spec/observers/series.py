@@ -52,10 +52,16 @@ def series_of(records: Iterable[ObserverRecord], model: str = "") -> list[Observ
         if (name, tuple(labels.items())) in taken:  # the same metric in two units that cannot be converted
             labels = labels | {"unit": unit or "none"}
         taken.add((name, tuple(labels.items())))
-        about = {key: value for record in same for key, value in record.about.items()}
+        about = _about([record for record in same if not record.warmup] or same)
         made = _measurement(name, metric, unit, labels, same)
         found.append(ObservedSeries(type=kind, metric=metric, unit=same[0].unit, measurement=made, about=about))
     return found
+
+
+def _about(records: Sequence[ObserverRecord]) -> dict[str, object]:
+    """What was printed beside the values; a summary only if it is of all of them."""
+    about = {key: value for record in records for key, value in record.about.items()}
+    return about if len(records) == 1 else {key: value for key, value in about.items() if key != "summary"}
 
 
 def _own_types(types: Iterable[str], model: str) -> frozenset[str]:
@@ -79,8 +85,8 @@ def _named(
 def _measurement(
     name: str, metric: str, unit: str | None, labels: dict[str, str], same: Sequence[ObserverRecord]
 ) -> Measurement:
-    samples = [_in_our_unit(value, r.unit) for r in same if not r.warmup for value in r.values]
-    before = [_in_our_unit(value, r.unit) for r in same if r.warmup for value in r.values]
+    samples = [in_our_unit(value, r.unit) for r in same if not r.warmup for value in r.values]
+    before = [in_our_unit(value, r.unit) for r in same if r.warmup for value in r.values]
     # Of 0s and 1s, a program's own percentage is the number. Of times, the samples are: summaries may be rounded.
     own = [r.stands for r in same if r.stands is not None] if unit != "s" else []
     if len(own) == len(same) > 1:
@@ -108,5 +114,5 @@ def _our_unit(printed: str | None) -> str | None:
     return "s" if printed.lower() in _DIVISORS else "%" if printed.lower() in ("percent", "%") else printed
 
 
-def _in_our_unit(value: float, printed: str | None) -> float:
+def in_our_unit(value: float, printed: str | None) -> float:
     return value / _DIVISORS.get((printed or "").lower(), 1.0)

@@ -1,7 +1,8 @@
 """tflite's benchmark_model: a line of statistics for each batch of runs, in microseconds, warm-up first.
 
 `count=50 first=108 curr=91 min=90 max=120 avg=98.4 std=7`, or `count=1 curr=101`; with or without `INFO:` before it. It does
-not print the single runs, so its mean stands for them, beside its first, smallest, largest and standard deviation.
+not print the single runs, so its mean stands for them, beside its first, smallest, largest and standard deviation. Its own
+statistics are kept as its summary, under FAI-PEP's names.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchwright.kinds.spec.observers.records import NET, Observed, ObserverReco
 STATISTICS_LINE = "count="
 _LINE = re.compile(r"(?:^|[\s:])count=(\S+)((?:\s+\w+=\S+)*)")
 _PART = re.compile(r"(\w+)=(\S+)")
+_SUMMARY = {"avg": "mean", "min": "p0", "max": "p100", "std": "stdev"}
 _SHOWN = {"first": "first", "min": "min", "max": "max", "std": "std"}  # key → the metric behind `latency.`
 
 
@@ -53,6 +55,8 @@ def _add(
     warmup: bool = False,
 ) -> None:
     about: dict[str, object] = {"num_runs": int(numbers["count"])}
+    if metric == LATENCY and "avg" in numbers:
+        about["summary"] = {name: numbers[key] for key, name in _SUMMARY.items() if key in numbers}
     observed.records.append(
         ObserverRecord(
             type=NET, metric=metric, unit="us", values=(value,), line=line.number, about=about, warmup=warmup

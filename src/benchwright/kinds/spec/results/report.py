@@ -172,5 +172,5 @@ def _statistics(statistics: Mapping[str, Mapping[str, float]], summaries: Sequen
 def _statistic(
     statistics: Mapping[str, Mapping[str, float]], units: Mapping[str, str | None], name: str, metric: str
 ) -> Cell:
-    value = statistics[metric][name]
-    return Cell(format_value(value, None if name == "cv" else units.get(metric)), value)
+    value = statistics[metric].get(name)
+    return Cell() if value is None else Cell(format_value(value, None if name == "cv" else units.get(metric)), value)

@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.numbers.aggregates import percentile
 from benchwright.core.run import Result
 from benchwright.core.status import Status
+from benchwright.kinds.spec.observers.records import number_in
+from benchwright.kinds.spec.observers.series import in_our_unit
 
 ALWAYS = "p50"
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
@@ -52,19 +54,55 @@ def statistic(name: str, values: Sequence[float]) -> float:
     return known(values) if known is not None else percentile(values, float(name.removeprefix("p")))
 
 
+def printed_summary(records: Sequence[Mapping[str, object]]) -> dict[str, float]:
+    """The program's own statistics, in the unit it printed, from what was noted about one metric in each launch.
+
+    Of several launches only those that follow from theirs: the mean by their numbers of runs, the extremes, and the standard
+    deviation about the common mean. Empty unless every launch printed some.
+    """
+    found = [_numbers_in(record.get("summary")) for record in records]
+    if not found or not all(found):
+        return {}
+    if len(found) == 1:
+        return found[0]
+    runs = [number_in(record.get("num_runs")) or 1.0 for record in records]
+    shared = [name for name in found[0] if all(name in each for each in found)]
+    columns = {name: [each[name] for each in found] for name in shared}
+    told: dict[str, float] = {name: min(columns[name]) for name in ("p0", "min") if name in columns}
+    told |= {name: max(columns[name]) for name in ("p100", "max") if name in columns}
+    if "mean" in columns:
+        told["mean"] = mean = _weighted(columns["mean"], runs)
+        if "stdev" in columns:
+            squares = [s**2 + (m - mean) ** 2 for s, m in zip(columns["stdev"], columns["mean"], strict=True)]
+            told["stdev"] = math.sqrt(_weighted(squares, runs))
+    return {name: told[name] for name in shared if name in told}
+
+
+def _numbers_in(summary: object) -> dict[str, float]:
+    if not isinstance(summary, Mapping):
+        return {}
+    return {str(name): n for name, value in summary.items() if (n := number_in(value)) is not None}
+
+
+def _weighted(values: Sequence[float], weights: Sequence[float]) -> float:
+    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / math.fsum(weights)
+
+
 def statistics_of(result: Result, names: Sequence[str], metrics: Sequence[str]) -> dict[str, dict[str, float]]:
-    """By metric and name, of the samples of all launches that count; p50 always."""
+    """By metric and name, of the samples of all launches that count, or as the program printed them; p50 always."""
     wanted = list(dict.fromkeys([*names, ALWAYS]))
+    launches = [launch for launch in result.launches if launch.status is Status.OK and not launch.warmup]
     found: dict[str, dict[str, float]] = {}
     for metric in metrics:
-        samples = [
-            sample
-            for launch in result.launches
-            if launch.status is Status.OK and not launch.warmup
-            for m in launch.measurements
-            if m.metric == metric
-            for sample in m.samples
-        ]
-        if samples and all(map(math.isfinite, samples)):
+        samples = [s for launch in launches for m in launch.measurements if m.metric == metric for s in m.samples]
+        records = [r for launch in launches for r in launch.facts.get("records") or () if r.get("as") == metric]
+        own = _in_our_unit(printed_summary(records), str(records[0].get("unit") or "")) if records else {}
+        if own:
+            found[metric] = {name: own[name] for name in wanted if name in own}
+        elif samples and all(map(math.isfinite, samples)):
             found[metric] = {name: float(statistic(name, samples)) for name in wanted}
-    return found
+    return {metric: figures for metric, figures in found.items() if figures}
+
+
+def _in_our_unit(summary: Mapping[str, float], unit: str) -> dict[str, float]:
+    return {name: value if name == "cv" else in_our_unit(value, unit) for name, value in summary.items()}
