@@ -1,12 +1,13 @@
 """Where the level of a series of runs changed, and by how much.
 
-The test is a likelihood ratio: a step in noise whose values depend on the one before (an autoregression of unknown strength), against
-the same noise without a step. So slow wandering is not taken for a step, values far from the median are pulled in first, and a change
-must hold for most runs on either side: a single outlier is none.
+The test is a likelihood ratio: a step or a trend in noise whose values depend on the one before (an autoregression of unknown
+strength), against the same noise alone. So slow wandering is not taken for a change. Values far from the others are pulled in first. A
+step must hold for most runs on either side, so a single outlier is none; and it must be clear even if the noise changed with it, so a
+machine that became noisier is none, either.
 
-The series is examined at fixed lengths, each time up to there only: what was found settled stays as it was when runs are added.
+The series is examined at fixed lengths, each time up to there only: a step that was found settled stays as it was when runs are added.
 Thresholds are set by simulation such that at most 5 % of series of 100 unchanged runs show any change, in each family of noise
-(performance/change_points.py).
+(performance/history.py).
 """
 
 from __future__ import annotations
@@ -18,232 +19,256 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from benchwright.analysis.statistics.autoregression import (
+    DEPENDENCE,
+    REACH,
+    ROUNDING,
+    SIDE,
+    likely_range,
+    log_likelihoods,
+    median,
+    pulled_in,
+    wandering_allowance,
+)
+from benchwright.analysis.trends import (
+    FEWEST_FOR_TREND,
+    TREND_THRESHOLD,
+    WINDOW,
+    Change,
+    TrendFit,
+    ends_of,
+    may_trend,
+)
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
 
 FEWEST = 12  # runs, below which nothing can be said
-_SIDE = 4  # runs before and after a change, at least
 _SETTLED_SIDE = 8  # runs after it until it is settled
-_WINDOW = 120  # the runs of one look, at most
 _STRIDE = 0.15  # the series grows by so much until the next look
-_REACH = 2.5 * 1.4826  # values farther from the median, in median deviations, are pulled in
 _SHORT = 40
 _THRESHOLD, _THRESHOLD_SHORT = 14.0, 18.0  # of the score, and of windows shorter than _SHORT
-_WANDERING = 5.5  # what is taken off the score of noise that wanders
 _TAIL = 0.36  # how fast the chance of a false alarm falls with the score
 _MOSTLY = 0.6  # the share of runs on one side that are beyond the median of the other
-_LIKELY_RANGE = 0.9
 _LOOSE = 0.3  # with weaker dependence, the place is found from the values one by one
 _NEIGHBOURS = 8
+_BESIDE = 12  # where runs depend on each other, only so many on either side of a change must agree
 _TAIL_FREEDOM = 3.0
-_LINE_FOR_A_STEP = 1.25  # how much simpler a line is than each step, in logarithms of the number of runs
-_ROUNDING = 1e-9
-
-_DEPENDENCE = np.array([-0.3, 0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.92, 0.96, 0.99])
-_FRESH = 1 - _DEPENDENCE
-_FIRST = np.sqrt(1 - _DEPENDENCE**2)
-_LOG_FIRST = np.log(1 - _DEPENDENCE**2)
+_UNEQUAL_NOISE_THRESHOLD = 14.0  # of the score of a step whose sides have noise of their own
+_TREND_LEAD = 5.0  # how much likelier a trend must be than a step to be told
+_STEP_LEAD = 5.0  # and a step, to be settled soon
+_LONG_SINCE = 24  # runs after a step that is a little likelier than a trend, until it is settled
 
 
 class ChangePoint(NamedTuple):
-    """From `place` on, values are `ratio` times those before. It happened after run `earliest` - 1 and not after run `latest`.
+    """From `end` on, values are `ratio` times those before `place`: a step if those are the same run, else a trend, which no single
+    run made. It happened, or began, after run `earliest` - 1 and not after run `latest`. A trend that goes on ends with the series.
 
-    `confidence`: one minus the chance that 100 unchanged runs show so clear a change. `settled`: more runs will not move it.
-    `drifting`: a straight line explains it, with its neighbours, better than steps do, so no single run made it.
+    `confidence`: one minus the chance that 100 unchanged runs show so clear a change. `settled`: more runs will not move it; a trend
+    has ended, but may yet turn out to be part of a longer one.
     """
 
     place: int
     earliest: int
     latest: int
+    end: int
     before: float
     after: float
     confidence: float
     settled: bool
-    drifting: bool = False
+
+    @property
+    def drifting(self) -> bool:
+        return self.end > self.place
 
     @property
     def ratio(self) -> float:
         return self.after / self.before if self.before else math.copysign(math.inf, self.after - self.before)
 
 
-class _Step(NamedTuple):
-    """The best step within a window."""
+class _Found(NamedTuple):
+    change: Change
+    settled: bool
 
-    place: int
-    earliest: int
-    latest: int
-    score: float
+
+class _Look(NamedTuple):
+    """What explains the runs up to a look best; `clear` unless the other shape, step or trend, may do so as well."""
+
+    change: Change
+    clear: bool
 
 
 def change_points(values: Sequence[float]) -> list[ChangePoint]:
     """The changes of a series, oldest first; all values finite, in the order of the code they measured."""
     series = np.asarray(values, dtype=np.float64)
     logs = np.log(series) if len(series) and series.min() > 0 else series
-    found: list[tuple[_Step, bool]] = []
+    found: list[_Found] = []
     begin, look = 0, FEWEST
     while begin + FEWEST <= len(logs):
         end = min(look, len(logs))
-        first = max(begin, end - _WINDOW)
-        step = convincing_step(logs[first:end])
-        if step is not None:
-            place = first + step.place
-            settled = end == look and end - place >= _SETTLED_SIDE
-            if settled or end == len(logs):
-                found.append((_moved(step, first), settled))
-                begin = place
-            look = max(look, begin + FEWEST) if begin == place else place + _SETTLED_SIDE
+        seen = _look_at(logs[begin:end])
+        settled = seen is not None and seen.clear and end == look and end - begin - seen.change.end >= _SETTLED_SIDE
+        further = look + max(1, round(_STRIDE * min(WINDOW, end - begin)))
+        if seen is not None and (settled or end == len(logs)):
+            found.append(_Found(seen.change.moved(begin), settled))
+            begin += seen.change.end
+            look = max(look, begin + FEWEST)
         elif end == len(logs):
             break
         else:
-            look += max(1, round(_STRIDE * (end - first)))
-    return _with_drifts(logs, _between(series, found)) if found else []
+            look = further if seen is None else max(further, begin + seen.change.end + _SETTLED_SIDE)
+    return _between(series, logs, _joined(logs, _with_trends_between(logs, found)))
 
 
-def convincing_step(window: Numbers) -> _Step | None:
+def _look_at(stretch: Numbers) -> _Look | None:
+    """The change that explains all runs since the one before, if any does convincingly."""
+    first = max(0, len(stretch) - WINDOW)
+    step = convincing_step(stretch[first:])
+    if step is None and not may_trend(stretch):
+        return None
+    step = None if step is None else step.moved(first)
+    if len(stretch) < FEWEST_FOR_TREND:
+        return None if step is None else _Look(step, clear=True)
+    fit = TrendFit(stretch)
+    if step is None and fit.score < TREND_THRESHOLD:
+        return None
+    lead = fit.lead_over_steps
+    trend = fit.convincing() if lead > _TREND_LEAD else None
+    if trend is not None:
+        return _Look(trend, clear=True)
+    if step is None:
+        return None
+    long_since = len(stretch) - step.place >= _LONG_SINCE
+    return _Look(step, clear=lead < (0.0 if long_since else -_STEP_LEAD))
+
+
+def _with_trends_between(logs: Numbers, found: Sequence[_Found]) -> list[_Found]:
+    """With the trends that a change ended, such as those of a saw tooth."""
+    complete: list[_Found] = []
+    begin = 0
+    for each in found:
+        stretch = logs[begin : each.change.place]
+        fit = TrendFit(stretch) if may_trend(stretch) else None
+        trend = fit.convincing() if fit is not None and fit.lead_over_steps > 0 else None
+        if trend is not None:
+            complete.append(_Found(trend.moved(begin), each.settled))
+        complete.append(each)
+        begin = each.change.end
+    return complete
+
+
+def _joined(logs: Numbers, found: Sequence[_Found]) -> list[_Found]:
+    """Neighbouring changes in one direction are one trend if it explains those runs as well, in view of its simplicity."""
+    rises = [point.after > point.before for point in _between(logs, logs, found)]
+    complete: list[_Found] = []
+    number = 0
+    for _, same in itertools.groupby(rises):
+        group = found[number : number + len(list(same))]
+        number += len(group)
+        begin = complete[-1].change.end if complete else 0
+        stop = found[number].change.place if number < len(found) else len(logs)
+        fit = TrendFit(logs[begin:stop]) if len(group) > 1 else None
+        trend = fit.convincing() if fit and fit.replaces([each.change.moved(-begin) for each in group]) else None
+        complete += group if trend is None else [_Found(trend.moved(begin), group[-1].settled)]
+    return complete
+
+
+def convincing_step(window: Numbers) -> Change | None:
     """Where a step explains the window best, if noise could hardly do so and it holds for most runs on either side."""
-    near = _pulled_in(window)
+    near = pulled_in(window)
     if near is None:
         return None
-    steady, stepped = _log_likelihoods(near)
-    wandering = float(_DEPENDENCE[int(np.argmax(steady))])
-    # Wandering noise has larger ratios by chance, the more so the more each value depends on the one before.
-    score = float(stepped.max() - steady.max()) - _WANDERING * min(1.0, max(0.0, wandering) / 0.8)
+    steady, stepped = log_likelihoods(near)
+    wandering = float(DEPENDENCE[int(np.argmax(steady))])
+    score = float(stepped.max() - steady.max()) - wandering_allowance(wandering)
     if score < (_THRESHOLD_SHORT if len(window) < _SHORT else _THRESHOLD):
         return None
     by_place = stepped.max(axis=0)
-    place = _SIDE + int(np.argmax(by_place))
-    if _DEPENDENCE[int(np.argmax(stepped.max(axis=1)))] <= _LOOSE:
+    place = SIDE + int(np.argmax(by_place))
+    sides = [len(window)]
+    if DEPENDENCE[int(np.argmax(stepped.max(axis=1)))] <= _LOOSE:
         place, by_place = _one_by_one(window, place)
-    if not _holds(window, place):
+    else:
+        sides.append(_BESIDE)
+    if not any(_holds(window[max(0, place - side) : place], window[place : place + side]) for side in sides):
         return None
-    low, high = _likely(by_place)
-    return _Step(place, min(place, _SIDE + low), max(place, _SIDE + high), score)
-
-
-def _pulled_in(window: Numbers) -> Numbers | None:
-    """In units of the spread, outliers clipped; None if all values are the same."""
-    away = window - _median(window)
-    sizes = np.abs(away)
-    if sizes.max() <= _ROUNDING * max(1.0, float(np.abs(window).max())):
-        return None
-    spread = _median(sizes) or float(sizes.mean())
-    clipped: Numbers = np.clip(away / spread, -_REACH, _REACH)
-    return clipped
-
-
-def _median(values: Numbers) -> float:
-    """numpy's own takes ten times as long for a hundred values."""
-    ordered = np.sort(values)
-    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-
-
-def _log_likelihoods(x: Numbers) -> tuple[Numbers, Numbers]:
-    """Twice the logarithm, up to a constant: by dependence without a step, and by dependence and place with one."""
-    count = len(x)
-    y = np.empty((len(_DEPENDENCE), count))  # what is new in each value
-    np.subtract(x[1:], np.multiply.outer(_DEPENDENCE, x[:-1]), out=y[:, 1:])
-    y[:, 0] = _FIRST * x[0]
-    after = np.cumsum(y[:, ::-1], axis=1)[:, ::-1]  # the sums from each place on
-    level = _FIRST**2 + (count - 1) * _FRESH**2
-    shared = (_FIRST * y[:, 0] + _FRESH * after[:, 1]) / level
-    left = np.einsum("ij,ij->i", y, y) - shared**2 * level
-    places = slice(_SIDE, count - _SIDE + 1)
-    later = np.multiply.outer(_FRESH**2, np.arange(count - 1 - _SIDE, _SIDE - 2, -1))
-    crossed = _FRESH[:, None] + later
-    jump = y[:, places] * _DEPENDENCE[:, None] + _FRESH[:, None] * after[:, places]
-    gain = (jump - crossed * shared[:, None]) ** 2 / (1 + later - crossed**2 / level[:, None])
-    least = count * _ROUNDING  # noise-free series
-    steady = _LOG_FIRST - count * np.log(left + least)
-    stepped = _LOG_FIRST[:, None] - count * np.log(np.maximum(left[:, None] - gain, 0) + least)
-    return steady, stepped
+    low, high = likely_range(by_place)
+    return Change(place, min(place, SIDE + low), max(place, SIDE + high), place, score)
 
 
 def _one_by_one(window: Numbers, place: int) -> tuple[int, Numbers]:
     """A better place if values do not depend on each other: each is counted with the level it is nearer to, outliers for little.
 
-    Also the evidence by place, like that of `_log_likelihoods`.
+    Also the evidence by place, like that of `log_likelihoods`.
     """
-    levels = _median(window[:place]), _median(window[place:])
+    levels = median(window[:place]), median(window[place:])
     away = np.abs(np.concatenate([window[:place] - levels[0], window[place:] - levels[1]]))
-    spread = 1.4826 * _median(away) or float(away.mean()) or abs(levels[1] - levels[0]) * _ROUNDING or 1.0
+    spread = 1.4826 * median(away) or float(away.mean()) or abs(levels[1] - levels[0]) * ROUNDING or 1.0
     costs = [np.log1p(((window - level) / spread) ** 2 / _TAIL_FREEDOM) for level in levels]
     total = (_TAIL_FREEDOM + 1) * np.concatenate([[0.0], np.cumsum(costs[1] - costs[0])])
-    evidence = total[_SIDE : len(window) - _SIDE + 1]
-    low = max(0, place - _SIDE - _NEIGHBOURS)
-    return _SIDE + low + int(np.argmax(evidence[low : place - _SIDE + _NEIGHBOURS + 1])), evidence
+    evidence = total[SIDE : len(window) - SIDE + 1]
+    low = max(0, place - SIDE - _NEIGHBOURS)
+    return SIDE + low + int(np.argmax(evidence[low : place - SIDE + _NEIGHBOURS + 1])), evidence
 
 
-def _holds(window: Numbers, place: int) -> bool:
-    before, after = window[:place], window[place:]
-    levels = _median(before), _median(after)
+def _holds(before: Numbers, after: Numbers) -> bool:
+    """Whether most runs on either side are beyond the median of the other, and it would be a change in unequal noise, too."""
+    levels = median(before), median(after)
     sign = math.copysign(1.0, levels[1] - levels[0])
     beyond = np.mean(sign * (after - levels[0]) > 0), np.mean(sign * (levels[1] - before) > 0)
-    return bool(min(beyond) >= _MOSTLY)
+    return bool(min(beyond) >= _MOSTLY) and _unequal_noise_score(before, after) >= _UNEQUAL_NOISE_THRESHOLD
 
 
-def _likely(by_place: Numbers) -> tuple[int, int]:
-    """The first and the last of the places that are likely, when each weighs as much as its likelihood."""
-    weights = np.exp((by_place - by_place.max()) / 2)
-    total = np.cumsum(weights / weights.sum())
-    tail = (1 - _LIKELY_RANGE) / 2
-    return int(np.searchsorted(total, tail)), int(np.searchsorted(total, 1 - tail))
+def _unequal_noise_score(before: Numbers, after: Numbers) -> float:
+    """The likelihood ratio of a step if the noise, too, changed there: a few runs of a noisier machine are no new level."""
+    sides = [_near_median(side) for side in (before, after)]
+    left = np.array([np.sum((side - side.mean()) ** 2) for side in sides])
+    counts = np.array([len(side) for side in sides])
+    means = np.array([side.mean() for side in sides])
+    least = ROUNDING * (float(np.sum(left)) + float(means[1] - means[0]) ** 2)
+    left = np.maximum(left, least)
+    shared = float(np.sum(means * counts**2 / left) / np.sum(counts**2 / left))
+    return float(np.sum(counts * np.log1p(counts * (means - shared) ** 2 / left)))
 
 
-def _moved(step: _Step, by: int) -> _Step:
-    return _Step(step.place + by, step.earliest + by, step.latest + by, step.score)
+def _near_median(side: Numbers) -> Numbers:
+    """Outliers pulled in, by this side's own spread; few values stay as they are."""
+    middle = median(side)
+    reach = REACH * median(np.abs(side - middle))
+    return np.clip(side, middle - reach, middle + reach) if len(side) >= _SETTLED_SIDE and reach > 0 else side
 
 
-def _between(series: Numbers, found: Sequence[tuple[_Step, bool]]) -> list[ChangePoint]:
-    """With the levels of the runs between neighbouring changes."""
-    places = [0, *(step.place for step, _ in found), len(series)]
-    levels = [_median(series[start:stop]) for start, stop in itertools.pairwise(places)]
-    return [
-        ChangePoint(
-            place=step.place,
-            earliest=max(step.earliest, places[number] + 1),
-            latest=min(step.latest, places[number + 2] - 1),
-            before=levels[number],
-            after=levels[number + 1],
-            confidence=1 - 0.05 * math.exp(-_TAIL * (step.score - _THRESHOLD)),
-            settled=settled,
-        )
-        for number, (step, settled) in enumerate(found)
+def _between(series: Numbers, logs: Numbers, found: Sequence[_Found]) -> list[ChangePoint]:
+    """With the levels: the medians of the runs between neighbouring changes, and what a trend goes from and to."""
+    starts = [0, *(change.end for change, _ in found)]
+    stops = [*(change.place for change, _ in found), len(series)]
+    between = [median(series[a:b]) if b - a >= SIDE else None for a, b in zip(starts, stops, strict=True)]
+    ends: list[tuple[float, float] | None] = [
+        ends_of(logs[start:stop], change.place - start, change.end - start, series is not logs)
+        if change.is_trend
+        else None
+        for (change, _), start, stop in zip(found, starts[:-1], stops[1:], strict=True)
     ]
-
-
-def _with_drifts(logs: Numbers, points: Sequence[ChangePoint]) -> list[ChangePoint]:
-    """Neighbouring changes in one direction are told as a drift if a straight line explains those runs better."""
-    found: list[ChangePoint] = []
-    for _, same in itertools.groupby(points, key=lambda point: point.after > point.before):
-        group = list(same)
-        start = found[-1].place if found else 0
-        stop = points[len(found) + len(group)].place if len(found) + len(group) < len(points) else len(logs)
-        drifting = _is_line(logs[start:stop], [point.place - start for point in group])
-        found += [point._replace(drifting=drifting) for point in group]
-    return found
-
-
-def _is_line(window: Numbers, places: Sequence[int]) -> bool:
-    """Whether a line is likely in view of its simplicity: each step has a size and a place, a line only a slope."""
-    near = _pulled_in(window)
-    if near is None:
-        return False
-    count = len(near)
-    steps = [(np.arange(count) >= place).astype(np.float64) for place in places]
-    line = np.arange(count) / count
-    return _best_fit(near, [line]) + _LINE_FOR_A_STEP * len(places) * math.log(count) > _best_fit(near, steps)
-
-
-def _best_fit(x: Numbers, shapes: Sequence[Numbers]) -> float:
-    """Twice the logarithm of the likelihood of a level and these shapes, with the dependence that suits them best."""
-    best = -math.inf
-    for dependence, first, log_first in zip(_DEPENDENCE, _FIRST, _LOG_FIRST, strict=True):
-        y, *columns = (
-            np.concatenate([[first * v[0]], v[1:] - dependence * v[:-1]]) for v in (x, np.ones(len(x)), *shapes)
+    points = []
+    for number, (change, settled) in enumerate(found):
+        own, previous, following = ends[number], ends[number - 1] if number else None, (*ends, None)[number + 1]
+        before, after = between[number], between[number + 1]
+        before, after = own or (
+            before if before is not None else previous[1] if previous else math.nan,
+            after if after is not None else following[0] if following else math.nan,
         )
-        fitted = np.column_stack(columns) @ np.linalg.lstsq(np.column_stack(columns), y, rcond=None)[0]
-        left = float(np.sum((y - fitted) ** 2))
-        best = max(best, float(log_first) - len(x) * math.log(left + len(x) * _ROUNDING))
-    return best
+        points.append(
+            ChangePoint(
+                place=change.place,
+                earliest=change.earliest if change.is_trend else max(change.earliest, starts[number] + 1),
+                latest=min(change.latest, stops[number + 1] - 1),
+                end=change.end,
+                before=before,
+                after=after,
+                confidence=1 - 0.05 * math.exp(-_TAIL * (change.score - _THRESHOLD)),
+                settled=change.end < len(series) if change.is_trend else settled,
+            )
+        )
+    return points

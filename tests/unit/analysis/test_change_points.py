@@ -140,24 +140,77 @@ def test_a_long_history_is_quick_and_keeps_every_change() -> None:
     assert all(abs(a - b) <= 2 for a, b in zip(places, (500, 1500, 2800), strict=True))
 
 
+def ramp(size: float, begin: int = 0, end: int = 100, count: int = 100) -> Series:
+    shape: Series = 1 + size * np.clip((np.arange(count) - begin) / (end - begin), 0, 1)
+    return shape
+
+
+@pytest.mark.parametrize("size", [0.05, 0.1, 0.2, 0.5, 1.0, -0.3])
+def test_what_slowly_became_worse_is_a_trend_with_its_size(size: float) -> None:
+    found = [change_points(noise(seed, spread=0.01) * ramp(size)) for seed in range(30)]
+    trends = [points[0] for points in found if len(points) == 1 and points[0].drifting]
+    assert len(trends) >= 26  # of 97 %, fewer has a chance below 1 %
+    assert np.median([point.ratio - 1 for point in trends]) == pytest.approx(size, rel=0.15)
+    assert sum(point.place <= 25 and point.end == 100 and not point.settled for point in trends) >= len(trends) - 2
+
+
+def test_a_line_without_noise_is_a_trend() -> None:
+    (found,) = change_points(1 + 0.005 * np.arange(100))
+    assert (found.place, found.end, found.drifting, found.settled) == (0, 100, True, False)
+    assert found.ratio == pytest.approx(1.495, rel=0.01)
+
+
+def test_a_trend_has_a_beginning_and_an_end() -> None:
+    found = [change_points(noise(seed, spread=0.01) * ramp(0.2, 30, 70)) for seed in range(20)]
+    trends = [points[0] for points in found if len(points) == 1]
+    assert len(trends) >= 17
+    assert all(point.drifting and abs(point.place - 30) <= 6 and abs(point.end - 70) <= 6 for point in trends)
+    assert all(point.settled for point in trends)
+    assert sum(point.earliest <= 30 <= point.latest for point in trends) >= 0.7 * len(trends)
+    assert all(point.ratio == pytest.approx(1.2, abs=0.02) for point in trends)
+
+
+def test_of_saw_teeth_rises_and_falls_are_told() -> None:
+    level = 1 + 0.3 * (np.arange(100) % 50) / 50
+    for seed in range(10):
+        points = change_points(noise(seed, spread=0.01) * level)
+        assert [(point.drifting, point.ratio > 1) for point in points] == [(True, True), (False, False), (True, True)]
+        assert abs(points[1].place - 50) <= 1
+        assert points[1].ratio == pytest.approx(1 / 1.3, abs=0.03)
+
+
+def test_a_trend_over_thousands_of_runs_is_one() -> None:
+    (found,) = change_points(noise(1, 2000, spread=0.01) * ramp(0.5, 0, 2000, 2000))
+    assert found.drifting
+    assert found.ratio == pytest.approx(1.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "spreads",
+    [np.repeat([0.01, 0.05], 50), np.repeat([0.05, 0.01], 50), np.tile(np.repeat([0.01, 0.05], [20, 5]), 4)],
+    ids=["noisier", "quieter", "bursts"],
+)
+def test_changed_noise_is_no_changed_level(spreads: Series) -> None:
+    alarmed = sum(bool(change_points(1 + spreads * (noise(seed, spread=1.0) - 1))) for seed in range(60))
+    assert alarmed <= 8  # 5 % are 3; more than 8 has a chance below 1 %
+
+
 def test_a_straight_drift_is_told_from_steps() -> None:
-    rise = 1 + 0.1 * np.arange(100) / 100
-    points = [point for seed in range(20) for point in change_points(noise(seed) * rise)]
-    assert len(points) >= 20
-    assert sum(point.drifting for point in points) >= 0.8 * len(points)
-    steps = [
-        point
-        for seed in range(20)
-        for place in (20, 50, 80)
-        for point in change_points(stepped(noise(seed), (place, 1.05), (min(99, place + 40), 1.05)))
-    ]
-    assert len(steps) >= 60
-    assert sum(point.drifting for point in steps) <= 0.05 * len(steps)
+    drifts = [change_points(noise(seed) * ramp(0.1)) for seed in range(20)]
+    assert sum(len(points) == 1 and points[0].drifting for points in drifts) >= 17
+    steps = [change_points(stepped(noise(seed), (50, 1.05))) for seed in range(40)]
+    assert sum(any(point.drifting for point in points) for points in steps) <= 3
+    stairs = [change_points(stepped(noise(seed), (20, 1.05), (60, 1.05))) for seed in range(40)]
+    assert (
+        sum(any(point.drifting for point in points) for points in stairs) <= 10
+    )  # two such steps are much like a line
 
 
 def test_only_the_part_that_drifts_is_called_so() -> None:
     level = np.concatenate([np.ones(60), np.full(60, 0.8), 0.8 * (1 + 0.2 * np.arange(100) / 100)])
-    step, *rest = change_points(noise(3, 220, spread=0.01) * level)
+    step, trend = change_points(noise(3, 220, spread=0.01) * level)
     assert abs(step.place - 60) <= 1
     assert not step.drifting
-    assert rest
+    assert trend.drifting
+    assert abs(trend.place - 120) <= 15
+    assert trend.ratio == pytest.approx(1.2, abs=0.02)

@@ -16,6 +16,7 @@ ENOUGH = 20  # from here on, correlated launches nearly always show it
 # Half of all chance correlations stay below this; above it an interval is widened.
 _LEAST_CORRELATION = 0.1
 _LARGEST_CORRELATION = 0.9
+_CLEAR_CORRELATION, _FEWEST_TO_CORRECT = 0.3, 8
 # Critical values of Bartels' statistic (1.8 % or less of random orders), counted over all orders; from 10 values on the
 # Beta approximation of Bartels (1982) holds.
 _SMALL_BARTELS = {6: (8, 0.0083), 7: (18, 0.0151), 8: (30, 0.0171), 9: (45, 0.0164)}
@@ -66,14 +67,14 @@ def widening(*series: Sequence[float]) -> float:
 def interval_widening(values: Sequence[float]) -> float:
     """The factor to widen the interval of a median by, compared with independent launches.
 
-    The same as `widening` below 20 launches. From there on any correlation counts: its bias of some 3r / n (Marriott and
-    Pope, 1954) is corrected, and another 1 / n is added because it is only known to ± 1 / √n. This makes intervals of
-    independent launches 5 % wider on average; with fewer than 20 launches it would cost too much.
+    From 20 launches on any correlation counts: its bias of some 3r / n (Marriott and Pope, 1954) is corrected, and another
+    1 / n is added because it is only known to ± 1 / √n. This makes intervals of independent launches 5 % wider on average.
+    From 8 launches on only clear correlation is corrected so. Otherwise the same as `widening`.
     """
     count = len(values)
-    if count < ENOUGH:
-        return widening(values)
     correlation = neighbour_correlation(values)
+    if count < _FEWEST_TO_CORRECT or (count < ENOUGH and correlation <= _CLEAR_CORRELATION):
+        return widening(values)
     return 1.0 if correlation <= 0 else _inflation(correlation + (1 + 3 * correlation) / count)
 
 

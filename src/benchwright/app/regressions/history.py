@@ -202,14 +202,15 @@ def _series(same: Sequence[_Measured], order: HistoryOrder) -> BenchmarkHistory:
 
 
 def changes_of(points: Sequence[HistoryPoint], direction: Direction) -> Iterator[HistoryChange]:
-    """Where the level changed, by the points without a doubt."""
+    """Where the level changed, at once or slowly, by the points without a doubt."""
     from benchwright.analysis.change_points import change_points
 
     deciding = [number for number, point in enumerate(points) if point.doubt is None]
     for change in change_points([points[number].value for number in deciding]):
         yield HistoryChange(
             place=deciding[change.place],
-            last_before=deciding[change.earliest - 1],
+            end=deciding[min(change.end, len(deciding) - 1)],
+            last_before=deciding[max(0, change.earliest - 1)],
             first_after=deciding[change.latest],
             before=change.before,
             after=change.after,

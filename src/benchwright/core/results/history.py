@@ -23,10 +23,14 @@ class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
     """From point `place` on, the metric is `ratio` times what it was. It came after the run `last_before`, with `first_after`
-    at the latest: those may be further apart than the runs beside `place`. `settled`: later runs will not move it. `drifting`: it is
-    part of a gradual change, which no single run made."""
+    at the latest: those may be further apart than the runs beside `place`. `settled`: later runs will not move it.
+
+    `drifting`: a trend, which no single run made: it began at `place` and brought the metric from `before` to `after` at point `end`,
+    the last one if it goes on. It is `settled` if it has ended.
+    """
 
     place: int
+    end: int
     last_before: int
     first_after: int
     before: float
@@ -57,5 +61,6 @@ class BenchmarkHistory(msgspec.Struct, frozen=True, kw_only=True):
         return sum(point.doubt is None for point in self.points)
 
     def commits(self, change: HistoryChange) -> tuple[str | None, str | None]:
-        """The commits of the runs before and after a change."""
-        return self.points[change.last_before].commit, self.points[change.first_after].commit
+        """The commits of the runs before and after a change, or at the beginning and the end of a trend."""
+        first, last = (change.place, change.end) if change.drifting else (change.last_before, change.first_after)
+        return self.points[first].commit, self.points[last].commit

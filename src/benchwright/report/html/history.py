@@ -47,18 +47,21 @@ def _drawing(series: BenchmarkHistory) -> Markup:
     for value, text in axis_marks(low, high, series.unit, 5):
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH}" y1="{down(value):.1f}" y2="{down(value):.1f}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{down(value) + 4:.1f}" text-anchor="end">{escaped(text)}</text>')
-    levels = [(0, None), *((change.place, change) for change in series.changes)]
-    ends = [*(place for place, _ in levels[1:]), len(series.points)]
-    for (start, change), stop in zip(levels, ends, strict=True):
-        level = change.after if change else series.changes[0].before if series.changes else None
-        if level is not None:
-            ys = f'y1="{down(level):.1f}" y2="{down(level):.1f}"'
-            parts.append(f'<line class="level" x1="{across(start):.1f}" x2="{across(stop - 1):.1f}" {ys}/>')
+    start, level = 0, series.changes[0].before if series.changes else None
+    for change in (*series.changes, None):
+        stop = change.place - (not change.drifting) if change else len(series.points) - 1
+        if level is not None and stop > start:
+            ends = f'x1="{across(start):.1f}" x2="{across(stop):.1f}" y1="{down(level):.1f}" y2="{down(level):.1f}"'
+            parts.append(f'<line class="level" {ends}/>')
         if change:
-            at = across(start - 0.5)
+            start, level = change.end, change.after
+            at = across(change.place - 0.5)
+            xs, ys = (at, at), (float(_TOP), float(_HEIGHT - _BOTTOM))
+            if change.drifting:
+                xs, ys = (across(change.place), across(change.end)), (down(change.before), down(change.after))
             title = f"<title>{escaped(change_words(series, change))}</title>"
-            ys = f'y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"'
-            parts.append(f'<line class="change {change.verdict.value}" x1="{at:.1f}" x2="{at:.1f}" {ys}>{title}</line>')
+            ends = f'x1="{xs[0]:.1f}" x2="{xs[1]:.1f}" y1="{ys[0]:.1f}" y2="{ys[1]:.1f}"'
+            parts.append(f'<line class="change {change.verdict.value}" {ends}>{title}</line>')
     for number, point in enumerate(series.points):
         said = [point.run, format_value(point.value, series.unit), point.revision, point.doubt or ""]
         title = f"<title>{escaped(', '.join(filter(None, said)))}</title>" if len(series.points) <= _MOST_TITLES else ""

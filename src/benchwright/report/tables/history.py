@@ -68,14 +68,23 @@ def summary_words(series: BenchmarkHistory) -> str:
     doubtful = f", {left} of them disturbed: shown, but not counted" if left else ""
     if series.trusted < _FEWEST:
         return f"{runs}{doubtful}; changes are looked for in {_FEWEST} or more"
-    return f"{runs}{doubtful}; {counted(len(series.changes), 'change') if series.changes else 'no change'}"
+    return f"{runs}{doubtful}; {_count_words(series.changes)}"
+
+
+def _count_words(changes: Sequence[HistoryChange]) -> str:
+    """`3 changes, 1 of them gradual`."""
+    gradual = sum(change.drifting for change in changes)
+    if gradual and gradual == len(changes):
+        return counted(gradual, "gradual change")
+    return (counted(len(changes), "change") if changes else "no change") + f", {gradual} of them gradual" * bool(
+        gradual
+    )
 
 
 def change_words(series: BenchmarkHistory, change: HistoryChange) -> str:
-    """`regressed by 8.2 % (10 ms → 10.8 ms) in 1a2b3c..4d5e6f`."""
+    """`regressed +8.2 % (10 ms → 10.8 ms) 1a2b3c..4d5e6f`; of a trend, `regressed slowly …, since 1a2b3c`."""
     values = f"{format_value(change.before, series.unit)} → {format_value(change.after, series.unit)}"
-    drifting = "drifting: " if change.drifting else ""
-    return f"{drifting}{_verdict_words(change)} {_percent(change)} ({values}) {_where(series, change)}".rstrip()
+    return f"{_verdict_words(change)} {_percent(change)} ({values}) {_where(series, change)}".rstrip()
 
 
 def _block(series: BenchmarkHistory, width: int) -> str:
@@ -106,18 +115,21 @@ def _remarks(series: BenchmarkHistory) -> list[str]:
                 f"The change at {series.points[change.place].run} is between runs of the same commit: the machine or the environment changed."
             )
     if any(change.drifting for change in series.changes):
-        said.append("drifting: the level moves gradually, so no single run or commit made the change.")
+        said.append("slowly: the level moved gradually, so no single run or commit made the change.")
     if any(not change.settled and not change.drifting for change in series.changes):
         said.append("recent: its place may still move by a few runs.")
     return said
 
 
 def _verdict_words(change: HistoryChange) -> str:
-    return "changed" if change.verdict is Verdict.INCONCLUSIVE else change.verdict.value
+    verdict = "changed" if change.verdict is Verdict.INCONCLUSIVE else change.verdict.value
+    return f"{verdict} slowly" if change.drifting else verdict
 
 
 def _stage(change: HistoryChange) -> str:
-    return "drifting" if change.drifting else "" if change.settled else "recent"
+    if change.drifting:
+        return "drifted" if change.settled else "drifting"
+    return "" if change.settled else "recent"
 
 
 def _percent(change: HistoryChange) -> str:
@@ -125,11 +137,15 @@ def _percent(change: HistoryChange) -> str:
 
 
 def _where(series: BenchmarkHistory, change: HistoryChange) -> str:
-    """The commits it lies between, else the runs."""
+    """The commits it lies between, else the runs; of a trend that goes on, the first."""
     before, after = series.commits(change)
+    goes_on = change.drifting and not change.settled
     if before is not None and after is not None and before != after:
-        return f"{_short(before)}..{_short(after)}"
-    return f"{series.points[change.last_before].run}..{series.points[change.first_after].run}"
+        return f"since {_short(before)}" if goes_on else f"{_short(before)}..{_short(after)}"
+    if goes_on:
+        return f"since {series.points[change.place].run}"
+    first, last = (change.place, change.end) if change.drifting else (change.last_before, change.first_after)
+    return f"{series.points[first].run}..{series.points[last].run}"
 
 
 def _short(commit: str) -> str:
@@ -156,6 +172,10 @@ _FIELDS: list[Field[ChangeLine]] = [
     Field(
         Column("from run", "run", quoted=True),
         lambda line: word(line.series.points[line.change.place].run),
+    ),
+    Field(
+        Column("to run", "to_run", quoted=True, spare=4),
+        lambda line: word(line.series.points[line.change.end].run if line.change.drifting else ""),
     ),
     Field(Column("", "benchmark"), lambda line: word(line.series.benchmark)),
     Field(Column("", "metric"), lambda line: word(metric_name(line.series.metric, line.series.labels))),

@@ -215,15 +215,46 @@ def test_the_command_draws_the_history_and_fails_on_a_regression(bw: CommandLine
     bw("history", "nothing", code=2)
 
 
-def test_a_gradual_change_is_called_drifting(bw: CommandLine) -> None:
+def test_what_slowly_became_worse_is_told_everywhere(bw: CommandLine, tmp_path: Path) -> None:
     noise = random.Random(1)
-    values = [0.01 * (1 + 0.001 * n + noise.gauss(0, 0.02)) for n in range(100)]
+    values = [0.01 * (1 + 0.005 * max(0, n - 40)) * noise.gauss(1, 0.01) for n in range(100)]
     kept(bw.base, [measured(n, value) for n, value in enumerate(values)]).close()
     said = " ".join(bw("history", "train").stdout.split())
-    assert "drifting: the level moves gradually, so no single run or commit made the change." in said
+    assert "100 runs; 1 gradual change" in said
+    assert "the level moved gradually, so no single run or commit made the change." in said
     (body,) = json.loads(bw("history", "train", "--json").stdout)
-    assert body["changes"]
-    assert all(change["drifting"] and change["verdict"] == "regressed" for change in body["changes"])
+    (change,) = body["changes"]
+    assert change["drifting"]
+    assert change["verdict"] == "regressed"
+    assert abs(change["place"] - 40) <= 5
+    assert change["end"] == 99
+    assert change["ratio"] == pytest.approx(1.3, abs=0.03)
+    begin = f"train.{change['place']:03d}"
+    row = bw("history", "train", "--format", "csv").stdout.splitlines()[1]
+    assert row.startswith(f"{begin},train.099,")
+    assert f"`{begin}`" in bw("history", "train", "--format", "markdown").stdout
+    failed = bw("history", "train", "--fail-on", "regressed", "--notify", f"junit:{tmp_path / 'junit.xml'}", code=1)
+    since = f"since {body['points'][change['place']]['commit'][:10]}"
+    assert "regressed slowly +" in failed.stderr
+    assert "regressed slowly" in said
+    assert since in failed.stderr
+    assert since in (tmp_path / "junit.xml").read_text()
+    page = tmp_path / "history.html"
+    bw("history", "train", "-o", str(page))
+    (line,) = (part for part in page.read_text().split("<line") if 'class="change regressed"' in part)
+    ends = {name: float(line.split(f'{name}="')[1].split('"')[0]) for name in ("x1", "x2", "y1", "y2")}
+    assert ends["x2"] > ends["x1"] + 300
+    assert ends["y2"] < ends["y1"] - 50
+
+
+def test_a_trend_from_the_first_run_on_begins_there(tmp_path: Path) -> None:
+    runs = [measured(n, value * (1 + 0.005 * n)) for n, value in enumerate(levels((100, 1.0)))]
+    (series,) = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    (change,) = series.changes
+    assert change.drifting
+    assert change.last_before <= change.place <= 3
+    assert history_notice([series], "train").outcome is NoticeOutcome.REGRESSED
+    assert "slowly" in history_notice([series], "train").title
 
 
 def test_names_in_a_page_are_escaped(bw: CommandLine, tmp_path: Path) -> None:

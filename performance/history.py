@@ -1,14 +1,17 @@
-"""How many unchanged series are alarmed, and how many steps are found? Histories of 100 runs, by noise family.
+"""How many unchanged histories are alarmed, and how many steps and trends are found? Histories of 100 runs, by noise family.
 
-    python performance/change_points.py --seed 1
-    python performance/change_points.py --peer --only Gaussian heavy .6
-    python performance/change_points.py --quick
+    python performance/history.py --seed 1
+    python performance/history.py --peer --only Gaussian heavy .6
+    python performance/history.py --quick
 
 Each point is one run. A step of 2, 5 or 10 % comes at run 50; it is found if a change is placed within 3 runs of it. `--peer` adds
 otava, asv and ruptures, each in an environment of its own, and Perfherder's rule (t > 7 over 12 runs before and after).
+Ramps go over all runs, begin in the middle, or begin and end there; they are found if any change in their direction is told, and told
+as a trend if its size is between half of theirs and one and a half times. Saw teeth rise slowly and fall at once.
 
-Bars: at most 5 % of unchanged series alarmed in every family; at least 90 % of steps of 5 % found in noise of 2 %; 10,000 series in
-60 s on one core; at most 1 % of series alarmed by a single outlier.
+Bars: at most 5 % of unchanged series alarmed in every family; at least 90 % of steps of 5 % found in noise of 2 %; 95 % of ramps of 5
+to 100 % found in noise of 1 %, and 90 % told as a trend; 10,000 series in 60 s on one core; at most 1 % of series alarmed by a single
+outlier.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ Array = Any
 Search = Callable[[Array], list[list[int]]]
 COUNT, STEP_AT, NEAR = 100, 50, 3
 STEPS = (0.02, 0.05, 0.10)
-MOST_FALSE, LEAST_FOUND = 0.05, 0.90
+RAMPS = {"over all runs": (0, 100), "from run 40 on": (40, 100), "from run 30 to 70": (30, 70)}
+RAMP_SIZES = (0.05, 0.10, 0.20, 0.50, 1.00)
+SAW_TEETH = ((0.2, 33), (0.5, 33), (0.2, 50), (0.5, 50))  # height, runs from one fall to the next
+MOST_FALSE, LEAST_FOUND, LEAST_RAMPS = 0.05, 0.90, (0.95, 0.90)
 PEERS = {"otava": ["apache-otava==0.8.0"], "asv": ["asv==0.6.6"], "ruptures": ["ruptures==1.1.10"]}
 MOST_PEER_SERIES = 200  # otava takes seconds for ten
 
@@ -70,6 +76,33 @@ def skewed(rng: np.random.Generator, replicas: int) -> Array:
     return 1 + 0.03 * rng.exponential(size=(replicas, COUNT))
 
 
+def changing_spread(before: float, after: float) -> Callable[[np.random.Generator, int], Array]:
+    spreads = np.where(np.arange(COUNT) < COUNT // 2, before, after)
+    return lambda rng, replicas: 1 + spreads * rng.standard_normal((replicas, COUNT))
+
+
+def bursts(rng: np.random.Generator, replicas: int) -> Array:
+    """Three times, for 4 to 14 runs, the noise is five times as large."""
+    begins, lengths = (rng.integers(low, high, (replicas, 3, 1)) for low, high in ((0, COUNT), (4, 15)))
+    runs = np.arange(COUNT)
+    noisy = ((runs >= begins) & (runs < begins + lengths)).any(axis=1)
+    return 1 + np.where(noisy, 0.05, 0.01) * rng.standard_normal((replicas, COUNT))
+
+
+def clustered(shock: float, memory: float) -> Callable[[np.random.Generator, int], Array]:
+    """GARCH(1, 1) with a spread of 2 % on average."""
+
+    def draw(rng: np.random.Generator, replicas: int) -> Array:
+        fresh = rng.standard_normal((2 * COUNT, replicas))
+        variance = np.ones(replicas)
+        for run in range(len(fresh)):
+            fresh[run] *= np.sqrt(variance)
+            variance = 1 - shock - memory + shock * fresh[run] ** 2 + memory * variance
+        return 1 + 0.02 * fresh[COUNT:].T
+
+    return draw
+
+
 def random_walk(rng: np.random.Generator, replicas: int) -> Array:
     return np.exp(np.cumsum(0.01 * rng.standard_normal((replicas, COUNT)), axis=1))
 
@@ -89,6 +122,12 @@ FAMILIES = (
     HistoryFamily("AR(.9) 2 %", dependent(0.9)),
     HistoryFamily("drift, AR(.97) 2 %", dependent(0.97)),
     HistoryFamily("random walk, 1 % a run", random_walk),
+    HistoryFamily("spread 1 to 2 %", changing_spread(0.01, 0.02)),
+    HistoryFamily("spread 1 to 5 %", changing_spread(0.01, 0.05)),
+    HistoryFamily("spread 5 to 1 %", changing_spread(0.05, 0.01)),
+    HistoryFamily("bursts, 1 and 5 %", bursts),
+    HistoryFamily("clustered (GARCH .2, .7)", clustered(0.2, 0.7)),
+    HistoryFamily("clustered (GARCH .4, .55)", clustered(0.4, 0.55)),
     HistoryFamily("straight drift of 10 %", straight, bar=False),
 )
 
@@ -146,6 +185,48 @@ def shares(search: Search, series: Array) -> tuple[float, list[float]]:
     return alarmed, found
 
 
+def print_ramps(rng: np.random.Generator, replicas: int) -> list[str]:
+    """Prints a row for each shape; returns the bars missed."""
+    bad = []
+    slack = 2 * math.sqrt(0.1 * 0.9 / replicas) if replicas < 400 else 0.0
+    print(f"\n| ramp in noise of 1 %, % found, told as a trend | {' | '.join(f'{size:+.0%}' for size in RAMP_SIZES)} |")
+    print("|" + "---|" * (len(RAMP_SIZES) + 1))
+    for name, (begin, end) in RAMPS.items():
+        along = np.clip((np.arange(COUNT) - begin) / (end - begin), 0, 1)
+        shares = []
+        for size in RAMP_SIZES:
+            many = (1 + size * along) * (1 + 0.01 * rng.standard_normal((replicas, COUNT)))
+            # As a rate, the same change falls.
+            many[::2] = 1 / many[::2]
+            found = [_ramp_found(series, math.log1p(size) * (1 if n % 2 else -1)) for n, series in enumerate(many)]
+            shares.append(np.mean(found, axis=0))
+            if any(shares[-1] < np.array(LEAST_RAMPS) - slack):
+                bad.append(f"ramp of {size:.0%} {name}: only {shares[-1][0]:.0%} found, {shares[-1][1]:.0%} as a trend")
+        print(f"| {name} | {' | '.join(f'{a * 100:.0f}, {b * 100:.0f}' for a, b in shares)} |", flush=True)
+    return bad
+
+
+def _ramp_found(series: Array, size: float) -> tuple[bool, bool]:
+    """Whether a change in its direction is told, and whether a trend of its size."""
+    sizes = [(math.log(point.ratio) / size, point.drifting) for point in change_points(series)]
+    return any(share > 0 for share, _ in sizes), any(drifting and 0.5 <= share <= 1.5 for share, drifting in sizes)
+
+
+def print_saw_teeth(rng: np.random.Generator, replicas: int) -> None:
+    print("\n| saw teeth in noise of 1 % | alarmed | trends a series | falls found |")
+    print("|---|---|---|---|")
+    for size, period in SAW_TEETH:
+        level = 1 + size * (np.arange(COUNT) % period) / period
+        found = [change_points(s) for s in level * (1 + 0.01 * rng.standard_normal((replicas, COUNT)))]
+        falls = [place for place in range(period, COUNT - NEAR, period) if COUNT - place > NEAR]
+        hits = [any(abs(p.place - fall) <= NEAR and p.ratio < 1 for p in points) for points in found for fall in falls]
+        trends = np.mean([sum(p.drifting and p.ratio > 1 for p in points) for points in found])
+        alarmed = np.mean([bool(points) for points in found])
+        print(
+            f"| {size:.0%} every {period} runs | {alarmed * 100:.0f} % | {trends:.1f} | {np.mean(hits) * 100:.0f} % |"
+        )
+
+
 def outliers_alarmed(rng: np.random.Generator, replicas: int) -> int:
     """Series with one outlier, early, late or in the middle, that are alarmed though they are not without it."""
     alarmed = 0
@@ -196,7 +277,9 @@ def main() -> int:
     print(f"\n{alarmed} of {replicas} Gaussian series alarmed by one outlier alone")
     if alarmed > 0.01 * replicas:
         bad.append(f"{alarmed} of {replicas} series alarmed by one outlier alone")
-    many = dependent(0.3)(rng, 1000)
+    bad += print_ramps(rng, max(50, replicas // 5))
+    print_saw_teeth(rng, max(50, replicas // 10))
+    many = dependent(0.3)(rng, max(200, replicas // 2))
     cpu = time.process_time()
     ours(many)
     each = (time.process_time() - cpu) / len(many)
