@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from benchwright.app.regressions.ab import outcome_of
 from benchwright.app.regressions.explain import ExplainOrder, explanations
 from benchwright.app.results.chosen_metrics import ChosenMetrics
-from benchwright.app.results.compare import compare_commands
+from benchwright.app.results.compare import compare_commands, undecided_effects
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
 from benchwright.core.measurement import Measurement
@@ -154,6 +155,33 @@ def test_a_treatment_that_cannot_be_started_has_regressed_and_says_why() -> None
         builders.result(side("treatment"), launch(figure(TIME, 1.0), block=0, facts=STARTED)),
     ]
     assert outcome_of(builders.run(*other_way, decision=RULE)).exit_code == 3
+
+
+def waiting_for(*metrics: str, rule: Decision, blocks: int = 12) -> list[str] | None:
+    """What launches go on for, if all of them had to wait for a core and these metrics are as noisy as that makes them."""
+    rng = random.Random(1)
+    busy = (Note(text="ran while the machine was busy", kind="busy"),)
+    both = [
+        builders.result(
+            side(name),
+            *(
+                launch(*(figure(m, rng.uniform(1, 2)) for m in metrics), block=n, position=2 * n + place, notes=busy)
+                for n in range(blocks)
+            ),
+        )
+        for place, name in enumerate(("control", "treatment"))
+    ]
+    made = builders.run(*both, decision=rule)
+    left = undecided_effects(made, [r.benchmark.name for r in made.results])
+    return None if left is None else [effect.metric for effect in left]
+
+
+def test_where_hardly_a_pair_counts_launches_go_on_for_the_cpu_time() -> None:
+    rule = Decision(budget_s=600)
+    assert waiting_for(TIME, CPU, PEAK, rule=rule) == [CPU]
+    assert waiting_for(TIME, CPU, rule=rule, blocks=8) == [TIME]  # too few to tell
+    assert waiting_for(TIME, CPU, rule=rule, blocks=40) == []  # as many as were to be made
+    assert waiting_for(TIME, rule=rule, blocks=60) == [TIME]  # with time left, the machine may become quiet
 
 
 def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) -> None:
