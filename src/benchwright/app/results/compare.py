@@ -196,12 +196,13 @@ def _chosen(run: Run, metrics: Sequence[str], all_metrics: bool) -> ChosenMetric
 
 
 def failing(comparison: Comparison, fail_on: str) -> bool:
-    """Whether `--fail-on` fails. A benchmark that failed, so that it cannot be compared, counts as regressed."""
+    """Whether `--fail-on` fails. A benchmark that failed, so that it cannot be compared, counts as regressed. What is compared
+    beside may stay inconclusive."""
     verdicts = {e.verdict for e in comparison.effects}
     if comparison.lost or not verdicts or Verdict.REGRESSED in verdicts:
         return True
     if fail_on == "inconclusive":
-        return Verdict.INCONCLUSIVE in verdicts
+        return any(e.verdict is Verdict.INCONCLUSIVE and not e.beside for e in comparison.effects)
     return fail_on == "changed" and Verdict.IMPROVED in verdicts
 
 

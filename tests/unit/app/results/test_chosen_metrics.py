@@ -75,6 +75,38 @@ def test_what_a_program_reports_and_nothing_else_is_what_it_is_about() -> None:
     assert not effects(ab(asked, asked))["loss"].beside
 
 
+@pytest.mark.parametrize("source", ["log", "give", "board"])
+def test_of_whatever_reports_its_own_figures_the_cpu_time_is_compared_too(source: str) -> None:
+    """A specification, a command with a pattern, a program that gives values: as of a plain command."""
+    sides = [[figure("delay", 1.0, source=source), figure(TIME, 2.0), figure(CPU, cpu)] for cpu in (1.0, 1.104)]
+    found = effects(ab(*sides))
+    assert {metric: effect.beside for metric, effect in found.items()} == {"delay": False, CPU: True}
+    assert found[CPU].verdict is Verdict.REGRESSED
+    assert outcome_of(ab(*sides)).exit_code == 1
+
+
+def test_a_gate_may_fail_on_what_is_inconclusive_but_not_for_what_is_compared_beside() -> None:
+    rng = random.Random(1)
+
+    def gate(metric: str) -> int:
+        figures = [[figure(TIME, 1.0), figure(CPU, 1.0), figure(PEAK, 2.0**30)] for _ in range(24)]
+        for of in figures:
+            place = [m.metric for m in of].index(metric)
+            of[place] = replace(of[place], samples=(of[place].samples[0] * rng.uniform(1, 2),))
+        both = [
+            builders.result(
+                side(name),
+                *(launch(*m, block=n, position=2 * n + p, facts=STARTED) for n, m in enumerate(figures[p::2])),
+            )
+            for p, name in enumerate(("control", "treatment"))
+        ]
+        made = builders.run(*both, decision=RULE)
+        assert outcome_of(made).exit_code == 0
+        return outcome_of(made, fail_on="inconclusive").exit_code
+
+    assert [gate(metric) for metric in (TIME, CPU, PEAK)] == [1, 0, 0]
+
+
 def test_ranks_are_compared_as_a_whole() -> None:
     figures = [
         figure("rate", 30.0, labels={"loop": "train", "ranks": "2"}),
