@@ -12,6 +12,7 @@ import msgspec
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.results.comparison import Verdict
 from benchwright.regress.watch.records import CommitOutcome, EarlierCall, EffectKey, EffectRecord, RunMade, RunType
+from benchwright.report.text.metrics import metric_name
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +109,8 @@ def _ended(effects: Sequence[EffectRecord], known: Mapping[EffectKey, EarlierCal
     for effect in effects:
         call = known.get(effect.key)
         if call is not None and effect.excludes(call.effect):
-            what = f"{effect.benchmark}: {effect.metric}, {call.effect.ratio - 1:+.1%} since {call.commit[:10]}"
+            name, lost = metric_name(effect.metric, effect.labels), 100 * (call.effect.ratio - 1)
+            what = f"{effect.benchmark}: {name} {lost:+.1f} %, since {call.commit[:10]}"
             rest = " in part, or is a new loss" if effect.verdict is Verdict.REGRESSED else ""
             found.append(f"{what}, was repaired{rest}")
     return found

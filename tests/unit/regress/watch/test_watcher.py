@@ -374,7 +374,7 @@ def test_a_regression_that_an_interval_excludes_has_ended(bench: Bench) -> None:
     bench.measure = unclear  # type: ignore[method-assign]
     bench.commit("repair", 1.005)
     assert bench.watch() == 0
-    assert bench.records[0].notes == (f"loop: time, +10.0% since {slow[:10]}, was repaired",)
+    assert bench.records[0].notes == (f"loop: time +10.0 %, since {slow[:10]}, was repaired",)
     bench.measure = measure  # type: ignore[method-assign]
     bench.commit("new loss", 1.03)
     assert bench.watch() == 1
