@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from benchwright.analysis.comparison.decided import compare_decided, courses, hardly_counts, looks_of, may_be_decided
+from benchwright.analysis.comparison.disturbed import value_and_disturbance
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
@@ -245,6 +246,15 @@ def test_a_launch_is_timed_without_its_waiting_for_a_core() -> None:
     assert effect.ratio == pytest.approx(7 / 6, abs=1e-9)
     assert (effect.control, effect.treatment) == (pytest.approx(0.06), pytest.approx(0.07))
     assert effect.basis == "compared without the time the launches waited for a core"
+
+
+def test_what_a_single_launch_measured_is_without_its_waiting_too() -> None:
+    made = waiting(ab(noise(1, 6), noise(2, 6), took_s=0.06), 3)
+    launch = made.results[0].launches[0]
+    of = {m.metric: value_and_disturbance(launch, m, None) for m in launch.measurements}
+    assert of["process.duration"] == (pytest.approx(0.06), None)
+    assert of["process.cpu_time"] == (0.01, None)
+    assert of["time"][1] == "busy"
 
 
 def test_the_waiting_of_several_threads_is_not_taken_off_the_time_of_a_launch() -> None:

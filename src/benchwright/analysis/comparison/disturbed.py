@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from benchwright.analysis.comparison.sides import Side, sides_of
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
 from benchwright.analysis.summary import launch_value
+from benchwright.core.measurement import Measurement
 from benchwright.core.metric import DURATION, OF_GPU, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import LEFT_OUT, Effect
@@ -38,7 +39,7 @@ class DisturbedPairs(NamedTuple):
 
     def blocks(self, metric: str, unit: str | None) -> list[int]:
         """Those that do not count for a metric."""
-        return [block for block in self.kinds if _disturbs(self._kinds(block, metric), metric, unit)]
+        return [block for block in self.kinds if disturbs(self._kinds(block, metric), metric, unit)]
 
     def _kinds(self, block: int, metric: str) -> frozenset[str]:
         """Without a waiting that did the metric no harm."""
@@ -59,6 +60,15 @@ class DisturbedPairs(NamedTuple):
             effect = replace(effect, basis=_BASIS)
         note = self.note(effect.metric, effect.unit, made)
         return (effect if note is None else replace(effect, doubts=(*effect.doubts, note))), note
+
+
+def value_and_disturbance(launch: Launch, found: Measurement, workers: int | None) -> tuple[float, str | None]:
+    """What a single launch measured, a duration without its waiting for a core, and what disturbed that; None: nothing."""
+    conditions, value = conditions_of(launch), launch_value(found, workers)
+    kinds = frozenset(conditions.disturbed)
+    if _WAITED in kinds and found.metric == DURATION and conditions.waited_s is not None:
+        value, kinds = value - conditions.waited_s, kinds - {_WAITED}
+    return value, "; ".join(sorted(kinds)) if disturbs(kinds, found.metric, found.unit) else None
 
 
 def disturbed_pairs(both: tuple[Result, Result], workers: int | None) -> tuple[DisturbedPairs, tuple[Result, Result]]:
@@ -126,8 +136,8 @@ def _spread(values: Sequence[float]) -> float:
     return statistics.median(abs(value - middle) for value in values)
 
 
-def _disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
-    """Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
+def disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
+    """Whether kinds of disturbance matter to a metric. Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
     if metric in OF_GPU:
         return bool(kinds & _OF_DEVICES)
     by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)
