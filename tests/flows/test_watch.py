@@ -203,14 +203,33 @@ def test_a_program_that_fails_in_the_treatment_is_broken(watched: WatchedReposit
     assert "exit code 3" in record["broken"][0]
 
 
-def test_a_machine_that_cannot_measure_leaves_the_commit_file_alone(watched: WatchedRepository, tmp_path: Path) -> None:
-    file = tmp_path / "last"
-    watched.watch("--commit-file", str(file))
-    recorded = file.read_text()
-    watched.commit(1000)
-    assert watched.watch("--commit-file", str(file), "--env", "PATH=/nowhere", code=3) == []
-    assert file.read_text() == recorded
-    assert len(watched.watch("--commit-file", str(file))) == 1
+def test_a_commit_that_could_not_be_measured_is_told_once_and_measured_later(watched: WatchedRepository) -> None:
+    watched.watch()
+    newest = watched.commit(1000)
+    (record,) = watched.watch("--env", "PATH=/nowhere", code=3)
+    assert (record["commit"], record["outcome"]) == (newest, "not measured")
+    assert record["notes"]
+    assert watched.watch("--env", "PATH=/nowhere", code=3) == []
+    assert commits_of(watched.pending()) == [newest]
+    assert [each["outcome"] for each in watched.watch()] == ["same"]
+    assert watched.pending() == []
+
+
+def test_a_regression_can_be_acknowledged_or_forgotten(watched: WatchedRepository) -> None:
+    watched.watch()
+    slow = watched.commit(1200, subject="Slower")
+    assert "has called no regression" in watched.bw(*watched.words("--forget", slow), code=2).stderr
+    watched.watch(code=1)
+    done = watched.bw(*watched.words("--acknowledge", slow[:10]))
+    assert done.stdout.startswith(f"{slow[:10]}  acknowledged   bench.sh: ms +20.")
+    watched.commit(1200, subject="After")
+    (record,) = watched.watch()
+    assert record["outcome"] == "acknowledged"
+    assert watched.watch("--forget", slow) == [{"commit": slow, "mark": "forgotten"}]
+    last = watched.commit(1200, subject="Last")
+    (record,) = watched.watch(code=1)
+    assert [each.get("since") for each in record["effects"] if each.get("called")] == [None]
+    assert record["commit"] == last
 
 
 def test_variables_reach_the_programs(watched: WatchedRepository) -> None:

@@ -14,6 +14,7 @@ from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_prefixed
+from benchwright.core.results.conditions import OTHERS_PERCENT
 from benchwright.core.results.efficiency import (
     BYTES,
     CPU,
@@ -31,7 +32,6 @@ from benchwright.core.status import Status
 PEAK_TAG = "peak"
 _QUANTITIES = {"flops_per_item": FLOPS, "bytes_per_item": BYTES, "flops_per_call": FLOPS, "bytes_per_call": BYTES}
 LEAST_GOT = 0.95  # share of the CPU time it wanted; with less, a peak shows only what others left over
-_OTHERS_PERCENT = 5.0  # of all cores; if others used less, a program's threads only waited for each other
 _SLEEPY = (
     0.2  # of a core over its life; a program that uses less moves bytes as fast even if it sometimes waits for a core
 )
@@ -265,7 +265,7 @@ def _got(job: Launch) -> float | None:
     share, others = _value(job, "cpu.own_share"), _value(job, "cpu.others")
     if share is None and others is None:
         return None
-    if others is not None and others < _OTHERS_PERCENT:
+    if others is not None and others < OTHERS_PERCENT:  # the program's threads only waited for each other
         share = 1.0
     return (share if share is not None else 1.0) * (1 - (_value(job, "cpu.steal") or 0.0) / 100)
 

@@ -13,6 +13,7 @@ import msgspec
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS, Direction, guess_direction
 from benchwright.core.note import Note
+from benchwright.core.results.conditions import OTHERS_PERCENT, main_thread_waited_s, waiting_share
 from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
 from benchwright.record.loops.steps import NS
 from benchwright.record.reading import Event
@@ -80,11 +81,7 @@ _THROTTLED = {
 }
 _POWER_CAP = 0x4  # the only one that is normal for a fully loaded GPU
 BUSY_SHARE = 0.97
-OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 IDLE_PERCENT = 1.0  # of a GPU: less is nothing
-FULL_PERCENT = 3.0  # less than this idle: no core was free
-SLEEPY_SHARE = 0.2  # of a core: a program that wants less hardly suffers from waiting for one
-_MAIN_SHARE = 0.9  # of a launch's CPU time: so much must be the first thread's for its waiting to be the launch's
 _LATENCY_S = 0.001  # an idle core wakes up in less; other programs keep one for longer
 NEAR_PEAK = 1.05  # PSS counts as a peak if RSS was within this factor of its own peak when PSS was read
 
@@ -113,6 +110,7 @@ class Samples(msgspec.Struct):
 
     series: dict[tuple[str, str, str | None], list[Point]] = {}
     throttle: dict[str, list[tuple[int, int]]] = {}  # by device: when, and the driver's bits
+    least_waited: float = 0.0  # the share of its time that at least its first thread waited for a core
 
     def add(self, event: Event) -> None:
         device = event.get("device")
@@ -127,8 +125,10 @@ class Samples(msgspec.Struct):
         """How much of the CPU time it wanted a launch got that was too short to be sampled: by what the kernel counted of its
         first thread, if hardly another one worked. Part of its time is how long the supervisor waited to see its end."""
         usage, key = end.get("usage") or {}, ("machine", "own_share", None)
-        ran_s, waited_s = usage.get("main_ran_s", 0.0), usage.get("main_waited_s", 0.0)
-        if key in self.series or not ran_s or ran_s < _MAIN_SHARE * (end.get("cpu_s") or 0.0):
+        if (first_s := usage.get("main_waited_s", 0.0)) >= _LATENCY_S and end.get("duration_s"):
+            self.least_waited = min(1.0, first_s / end["duration_s"])
+        waited_s, ran_s = main_thread_waited_s(usage, end.get("cpu_s")), usage.get("main_ran_s", 0.0)
+        if key in self.series or waited_s is None:
             return
         rest_s = (end.get("duration_s") or 0.0) - ran_s - waited_s
         waited_s += max(0.0, min(rest_s, usage.get("noticed_late_s", 0.0)))
@@ -243,20 +243,19 @@ class Samples(msgspec.Struct):
         return found | ({PEAK_RSS: peak} if peak else {})
 
     def _busy(self, measured: Span | None, cpu_share: float) -> str | None:
-        """How other programs interfered, in words; None if they did not, or if the program mostly slept.
+        """How long the program itself waited for a core, in words; None if it hardly did, whatever ran beside it.
 
-        If the CPU use of others is known, threads of one program that wait for each other do not count.
+        If the CPU use of others and the limits of its control groups are known, threads of one program that wait for each
+        other do not count.
         """
         share, others = self._mean("own_share", measured), self._mean("others_percent", measured)
-        if share is not None:
-            waited = share < BUSY_SHARE and (others is None or others >= OTHERS_PERCENT)
-            awake = cpu_share > SLEEPY_SHARE * share  # what it wanted, not what it got
-            return f"got {share * 100:.0f} % of the CPU time it wanted" if waited and awake else None
-        idle = self._mean("idle_percent", measured)
-        if others is None or idle is None or others < OTHERS_PERCENT or idle >= FULL_PERCENT:
+        waited = self.least_waited if share is None else waiting_share(share, cpu_share)
+        limited = bool(self._mean("quota_percent", measured))
+        if waited <= 1 - BUSY_SHARE or (others is not None and others < OTHERS_PERCENT and not limited):
             return None
-        left = 100 - others
-        return f"others left it {left:2.0f} % of the cores" if cpu_share > SLEEPY_SHARE * left / 100 else None
+        if share is None:
+            return f"waited for a core for at least {waited * 100:.0f} % of its time"
+        return f"got {share * 100:.0f} % of the CPU time it wanted"
 
     def _mean(self, name: str, measured: Span | None) -> float | None:
         _, values = _split(self.series.get(("machine", name, None), []), measured)

@@ -12,7 +12,8 @@ from benchwright.regress.explain_operators import OperatorsExplained, explain_op
 from benchwright.report.tables.comparison import sorted_effects
 
 _LAUNCH_TIME = "process.duration"
-_CALL_TIMES = ("latency", "step_time")
+_STEP_TIME = "step_time"
+_CALL_TIMES = ("latency", _STEP_TIME)
 
 
 class RevisionsBetween(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +71,8 @@ def explain(
     launch = next((e for e in others if e.metric == _LAUNCH_TIME), None)
     of_launch = call is None
     certain = any(e.verdict is Verdict.REGRESSED and _is_time(e) for e in own)
-    split = split_of(control, treatment, None if call is None else (call.control, call.treatment))
+    of_step = call is not None and call.metric == _STEP_TIME
+    split = split_of(control, treatment, None if call is None else (call.control, call.treatment), of_step=of_step)
     return Explanation(
         benchmark=name or control.benchmark.name,
         control=verdict.control,

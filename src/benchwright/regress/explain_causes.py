@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from benchwright.core.metric import CPU_TIME, DURATION, STEP_CPU
 from benchwright.core.note import Note
 from benchwright.core.results.conditions import conditions_of, undecided, unlike
 from benchwright.core.run import Launch, Result
@@ -36,18 +37,27 @@ class TimeSplit(msgspec.Struct, frozen=True, kw_only=True):
         return (self.cpu_s[1] / self.cpu_s[0] - 1) / slower if slower > 0 and self.cpu_s[0] > 0 else None
 
 
-def split_of(control: Result, treatment: Result, time_s: tuple[float, float] | None) -> TimeSplit | None:
-    """None where the CPU time is not known. `time_s`: of one call of a loop; None: of the whole launch.
+def split_of(
+    control: Result, treatment: Result, time_s: tuple[float, float] | None, *, of_step: bool = False
+) -> TimeSplit | None:
+    """None where the CPU time is not known. `time_s`: of one call of a loop, or of one step (`of_step`); None: of the whole
+    launch, without what it waited for a core if that is known.
 
-    A loop that runs for a given time takes as long however slow it is; its CPU use while it was measured tells how much of a
-    call was work, unless other load had a part in it.
+    A loop that runs for a given time takes as long however slow it is; the CPU time of its steps or, unless other load had a part
+    in it, its CPU use while it was measured tells how much of a call was work.
     """
     sides = (control.counted, treatment.counted)
     if time_s is None:
-        wall, cpu = (_both(sides, _value(metric)) for metric in ("process.duration", "process.cpu_time"))
+        waited = all(conditions_of(launch).waited_s is not None for side in sides for launch in side)
+        wall = _both(sides, _without_waiting if waited else _value(DURATION))
+        cpu = _both(sides, _value(CPU_TIME))
         return TimeSplit(time_s=wall, cpu_s=cpu) if wall and cpu and wall[0] > 0 else None
+    if time_s[0] <= 0:
+        return None
+    if of_step and (cpu := _both(sides, _value(STEP_CPU))) is not None:
+        return TimeSplit(time_s=time_s, cpu_s=cpu)
     use = _both(sides, _mean("cpu.use"))
-    if use is None or time_s[0] <= 0 or any(undecided(side) for side in sides):
+    if use is None or any(undecided(side) for side in sides):
         return None
     return TimeSplit(time_s=time_s, cpu_s=(time_s[0] * use[0] / 100, time_s[1] * use[1] / 100))
 
@@ -131,6 +141,11 @@ def _value(metric: str) -> Callable[[Launch], float | None]:
         return statistics.median(found.samples) if found is not None and found.samples else None
 
     return of
+
+
+def _without_waiting(launch: Launch) -> float | None:
+    found = _value(DURATION)(launch)
+    return None if found is None else found - (conditions_of(launch).waited_s or 0.0)
 
 
 def _mean(metric: str) -> Callable[[Launch], float | None]:

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from benchwright.analysis.comparison.decided import compare_decided, courses, looks_of, may_be_decided
+from benchwright.analysis.comparison.decided import compare_decided, courses, hardly_counts, looks_of, may_be_decided
+from benchwright.analysis.comparison.disturbed import value_and_disturbance
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Launch, Run
 
 BUSY = Note(text="ran while the machine was busy", kind="busy")
 MIXED = {"mixed_versions": True}
@@ -187,31 +188,100 @@ def test_other_load_does_not_disturb_cpu_time_sizes_or_errors() -> None:
     assert only(ab(*mixed, busy=range(10), **MIXED)).launches == (10, 10)  # type: ignore[arg-type]
 
 
-def test_launches_too_short_to_show_other_load_decide_nothing_on_a_machine_that_was_busy() -> None:
+def test_a_busy_machine_is_no_reason_to_leave_out_pairs_whose_launches_show_no_waiting() -> None:
     before = Note(text="the machine was busy before this run began", kind="busy")
     of = replace(ab(noise(1, 20), noise(2, 20, 2.0)), notes=(before,))
-    effect = only(of)
-    assert effect.verdict is Verdict.INCONCLUSIVE
-    [doubt] = effect.doubts
-    assert doubt.text.startswith("20 of 20 pairs do not count: their launches were too short to show other load")
-    assert only(ab(noise(1, 20), noise(2, 20, 2.0))).verdict is Verdict.REGRESSED  # nothing says that it was busy
-    share = measurement(1.0, metric="cpu.own_share", unit="ratio", source="sampler")
-
-    def seen(side: Result) -> Result:
-        launches = tuple(replace(x, measurements=(*x.measurements, share)) for x in side.launches)
-        return replace(side, launches=launches)
-
-    known = replace(of, results=tuple(map(seen, of.results)))
-    (effect,) = compare_decided(known, SIDES, metrics=("time",))[0].effects
-    assert effect.verdict is Verdict.REGRESSED  # they had their core
+    assert only(of).verdict is Verdict.REGRESSED
+    assert not only(of).doubts
 
 
-def test_without_a_quiet_pair_there_is_no_verdict_and_no_waiting_for_one() -> None:
+def waiting(run: Run, seed: int, *, threads: int = 1, cpu_s: float = 0.01) -> Run:
+    """As if launches had waited for a core for a while, each for another, told by the kernel; `duration_s` includes it."""
+    rng = random.Random(seed)
+
+    def waited(launch: Launch) -> Launch:
+        took_s, wait_s = launch.duration_s or 0.0, rng.uniform(0.01, 0.06)
+        usage = {"main_ran_s": cpu_s / threads, "main_waited_s": wait_s}
+        of_process: dict[str, object] = {"unit": "s", "direction": Direction.LOWER, "source": "process"}
+        return replace(
+            launch,
+            duration_s=took_s + wait_s,
+            notes=(BUSY,),
+            facts={"usage": usage},
+            measurements=(
+                *launch.measurements,
+                measurement(took_s + wait_s, metric="process.duration", **of_process),  # type: ignore[arg-type]
+                measurement(cpu_s, metric="process.cpu_time", **of_process),  # type: ignore[arg-type]
+                measurement(cpu_s / (cpu_s + wait_s), metric="cpu.own_share", unit="ratio", source="sampler"),
+            ),
+        )
+
+    sides = [replace(result, launches=tuple(map(waited, result.launches))) for result in run.results]
+    return replace(run, results=tuple(sides))
+
+
+def test_what_waiting_for_a_core_did_not_change_counts_all_the_same() -> None:
+    old, new = noise(1, 20, 0.01005, 1e-5), noise(2, 20, 0.01505, 1e-5)
+    by_metric = {e.metric: e for e in compared(waiting(ab(old, new, took_s=0.06), 3)).effects}
+    assert by_metric["time"].verdict is Verdict.REGRESSED
+    assert by_metric["time"].launches == (20, 20)
+    assert not by_metric["time"].doubts
+
+
+def test_what_waiting_for_a_core_changed_does_not_count() -> None:
+    rng = random.Random(5)
+    slow = [0.06 + rng.uniform(0.01, 0.06) for _ in range(40)]
+    by_metric = {e.metric: e for e in compared(waiting(ab(slow[:20], slow[20:], took_s=0.06), 3)).effects}
+    assert by_metric["time"].interval is None
+    assert by_metric["time"].doubts[0].text.startswith("20 of 20 pairs do not count")
+
+
+def test_a_launch_is_timed_without_its_waiting_for_a_core() -> None:
+    made = ab(noise(1, 20), noise(2, 20), took_s=0.06)
+    slower = tuple(replace(x, duration_s=0.07) for x in made.results[1].launches)
+    made = replace(made, results=(made.results[0], replace(made.results[1], launches=slower)))
+    by_metric = {e.metric: e for e in compared(waiting(made, 3)).effects}
+    effect = by_metric["process.duration"]
+    assert effect.verdict is Verdict.REGRESSED
+    assert effect.ratio == pytest.approx(7 / 6, abs=1e-9)
+    assert (effect.control, effect.treatment) == (pytest.approx(0.06), pytest.approx(0.07))
+    assert effect.basis == "compared without the time the launches waited for a core"
+
+
+def test_what_a_single_launch_measured_is_without_its_waiting_too() -> None:
+    made = waiting(ab(noise(1, 6), noise(2, 6), took_s=0.06), 3)
+    launch = made.results[0].launches[0]
+    of = {m.metric: value_and_disturbance(launch, m, None) for m in launch.measurements}
+    assert of["process.duration"] == (pytest.approx(0.06), None)
+    assert of["process.cpu_time"] == (0.01, None)
+    assert of["time"][1] == "busy"
+
+
+def test_the_waiting_of_several_threads_is_not_taken_off_the_time_of_a_launch() -> None:
+    by_metric = {e.metric: e for e in compared(waiting(ab(noise(1, 20), noise(2, 20)), 3, threads=2)).effects}
+    assert by_metric["process.duration"].basis is None
+
+
+def test_a_quiet_launch_is_timed_as_it_was() -> None:
+    made = ab([{"process.duration": v} for v in noise(1, 20)], [{"process.duration": v} for v in noise(2, 20)])
+    (effect,) = compared(made).effects
+    assert effect.basis is None
+
+
+def test_without_a_quiet_pair_there_is_no_verdict() -> None:
     effect = only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(20)))
     assert (effect.verdict, effect.interval) == (Verdict.INCONCLUSIVE, None)
     assert str(effect.advice).startswith("none is left, and a verdict takes 6")
-    assert not may_be_decided(effect)
-    assert may_be_decided(only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(10))))
+    assert may_be_decided(effect)
+    assert hardly_counts(effect, 20)
+    assert not hardly_counts(effect, 11)
+    assert not hardly_counts(only(ab(noise(1, 20), noise(2, 20, 2.0), busy=range(10))), 20)
+
+
+def test_a_larger_budget_is_advised_only_where_this_one_was_used_up() -> None:
+    old, new = noise(1, 10, spread=0.2), noise(2, 10, spread=0.2)
+    assert "larger --repeat" in str(only(ab(old, new, Decision(budget_s=600))).advice)
+    assert "larger --budget" in str(only(ab(old, new, Decision(budget_s=10))).advice)
 
 
 def test_few_pairs_are_no_verdict_however_far_apart() -> None:

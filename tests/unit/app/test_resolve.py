@@ -236,7 +236,9 @@ def test_a_verdict_is_kept_in_the_settings_with_room_to_replace_disturbed_pairs(
     request = Request(lines=("true", "false"), repeat=Decision(alpha=0.05, budget_s=60, most_blocks=10))
     settings = resolve(request).settings
     assert settings.decision == request.repeat
-    assert (settings.repeat, settings.interleave, settings.up_to) == (15, True, True)
+    assert (settings.repeat, settings.interleave, settings.up_to) == (30, True, True)
+    without = resolve(Request(lines=("true", "false"), repeat=Decision(most_blocks=10))).settings
+    assert without.repeat == 15
 
 
 def test_a_verdict_needs_benchmarks_that_alternate() -> None:

@@ -91,6 +91,27 @@ def test_launches_too_short_to_show_the_load_cannot_decide_if_the_machine_was_bu
     assert str(why) == f"its launches are too short to show other load, and {before.text}"
     assert undecided([seen] * 6, [before]) is None
     assert undecided([short] * 6, [Note(text="imported")]) is None
+    crowded = launch(sampled("cpu.others", 80.0), sampled("cpu.idle", 0.5))
+    assert "others used all cores" in str(undecided([crowded] * 6))
+    assert undecided([launch(sampled("cpu.others", 80.0), sampled("cpu.idle", 20.0))] * 6) is None
+
+
+def test_how_long_a_launch_waited_is_its_first_threads_if_that_did_the_work() -> None:
+    def waited(ran_s: float, cpu_s: float, **more: float) -> tuple[float | None, float | None]:
+        cpu = measurement(cpu_s, metric="process.cpu_time", unit="s", source="process")
+        steal = [sampled("cpu.steal", more["steal"])] if "steal" in more else []
+        share = [sampled("cpu.own_share", more["share"])] if "share" in more else []
+        usage = {"main_ran_s": ran_s, "main_waited_s": 0.02}
+        of = builders.launch(cpu, *steal, *share, duration_s=0.1, facts={"usage": usage})
+        found = conditions_of(of)
+        return found.waited_s, found.waited_share
+
+    assert waited(0.01, 0.01) == (0.02, pytest.approx(0.2))
+    assert waited(0.01, 0.04) == (None, pytest.approx(0.2))  # others did most of it: it waited at least as long
+    assert waited(0.01, 0.04, share=0.5) == (None, pytest.approx(0.4))  # 0.8 cores wanted, half of them had
+    assert waited(0.01, 0.2, share=0.5) == (None, pytest.approx(0.5))
+    assert waited(0.01, 0.01, steal=3.0)[0] == 0.02
+    assert waited(0.01, 0.01, steal=10.0)[0] is None  # what the hypervisor took is no waiting of the thread
 
 
 @pytest.mark.parametrize(

@@ -223,22 +223,27 @@ def test_threads_that_only_wait_for_each_other_are_not_disturbed_by_others() -> 
     assert not recorded(machine_sample(own_share=0.5, others_percent=0.4, idle_percent=1.0)).notes
 
 
-def test_a_program_too_short_to_be_sampled_twice_is_busy_if_others_left_no_core_free() -> None:
-    found = busy_figures(recorded(machine_sample(others_percent=51.0, idle_percent=0.5)))
-    assert found == ["others left it 49 % of the cores"]
-    assert not recorded(machine_sample(others_percent=51.0, idle_percent=20.0)).notes
-    assert not recorded(machine_sample(others_percent=1.0, idle_percent=0.5)).notes
+def test_the_load_beside_a_program_disturbs_nothing_if_the_program_did_not_wait() -> None:
+    assert not recorded(machine_sample(others_percent=98.0, idle_percent=0.0)).notes
+    assert not recorded(machine_sample(own_share=0.99, others_percent=98.0, idle_percent=0.0)).notes
 
 
-def test_a_program_that_mostly_sleeps_is_not_disturbed_by_a_busy_machine() -> None:
+def test_a_program_that_a_control_group_held_back_waited_even_if_the_machine_was_idle() -> None:
+    quiet = {"own_share": 0.5, "others_percent": 0.4, "idle_percent": 80.0}
+    assert not recorded(machine_sample(**quiet, quota_percent=0.0)).notes
+    assert busy_figures(recorded(machine_sample(**quiet, quota_percent=30.0)))
+
+
+def test_a_program_that_mostly_sleeps_hardly_waits_for_a_core() -> None:
     def noted(share: float, cpu_s: float) -> tuple[Note, ...]:
         sample = machine_sample(own_share=share)
         end = END | {"cpu_s": cpu_s, "duration_s": 2.0}
         return record_launch([START, sample, end], JOB, benchmark(), kind_of).notes
 
-    assert not noted(0.2, 0.01)
-    assert noted(0.2, 0.2)  # it used a tenth of a core, and wanted half of one
-    assert not noted(0.2, 0.07)
+    assert not noted(0.2, 0.01)  # it waited for 0.04 of 2 s
+    assert noted(0.2, 0.02)
+    assert noted(0.2, 0.2)
+    assert not noted(0.6, 0.05)  # 0.033 of 2 s
 
 
 def test_a_launch_of_milliseconds_is_busy_if_its_first_thread_had_to_wait_for_a_core() -> None:
@@ -251,8 +256,8 @@ def test_a_launch_of_milliseconds_is_busy_if_its_first_thread_had_to_wait_for_a_
     assert not figures(0.01, 0.0009)  # how long an idle core takes to wake up
     assert figures(0.01, 0.0, late_s=0.01) == ["got 50 % of the CPU time it wanted"]
     assert not figures(0.01, 0.0, late_s=0.01, duration_s=0.0102)  # the end was seen in another way
-    assert not figures(0.01, 0.01, cpu_s=0.04)  # other threads did most of the work: nobody knows
-    assert not figures(0.0, 0.01, cpu_s=0.0)
+    assert figures(0.01, 0.01, cpu_s=0.04) == ["waited for a core for at least 50 % of its time"]  # others did most
+    assert not figures(0.01, 0.0009, cpu_s=0.04)
 
 
 def test_energy_is_the_difference_of_the_drivers_counter() -> None:

@@ -174,6 +174,27 @@ def test_of_a_loop_that_runs_for_a_given_time_the_use_of_the_cpu_tells_work_from
     assert waits.work_share == pytest.approx(0.0)
 
 
+def test_on_a_busy_machine_an_added_sleep_is_waiting_and_no_wait_for_a_core() -> None:
+    def waited(wall: float, cpu: float, seconds: float) -> Launch:
+        made = process(wall, cpu, main_ran_s=cpu, main_waited_s=seconds)
+        return replace(made, notes=(Note(text="ran while the machine was busy", kind="busy"),))
+
+    words = said(waited(0.16, 0.01, 0.05), waited(0.15, 0.01, 0.03))  # 110 and 120 ms without it
+    assert "waits longer" in words
+    assert "time +9.1 % (110 ms → 120 ms)" in words
+
+
+def test_of_the_steps_of_a_loop_their_cpu_time_tells_work_from_waiting_on_a_busy_machine_too() -> None:
+    def looped(cpu: float) -> Launch:
+        made = launch(measurement(cpu, metric="cpu.step_time", unit="s", source="process"))
+        return replace(made, notes=(Note(text="ran while the machine was busy", kind="busy"),))
+
+    sleeps = split_of(side("a", looped(0.005)), side("b", looped(0.005)), (0.01, 0.02), of_step=True)
+    assert sleeps is not None
+    assert sleeps.work_share == pytest.approx(0.0)
+    assert split_of(side("a", looped(0.005)), side("b", looped(0.005)), (0.01, 0.02)) is None
+
+
 def test_nothing_is_said_of_work_where_the_time_did_not_grow_or_cpu_time_is_unknown() -> None:
     assert TimeSplit(time_s=(1.0, 1.0), cpu_s=(1.0, 2.0)).work_share is None
     assert split_of(side("a", launch()), side("b", launch()), None) is None

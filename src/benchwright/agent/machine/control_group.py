@@ -39,6 +39,12 @@ def read_throttled_percent(root: str) -> float | None:
     return max(shares, default=None)
 
 
+def read_throttled_s(root: str) -> float:
+    """For how long groups with a limit have been held back since they were made, all cores together; of several the worst."""
+    found = [_read_counts(folder + "/cpu.stat") for folder in _group_folders(root, "cpu")]
+    return max((c.get("throttled_usec", 0) / 1e6 + c.get("throttled_time", 0) / 1e9 for c in found), default=0.0)
+
+
 def read_memory_limits(root: str) -> Iterator[MemoryLimit]:
     """Of each group that has one."""
     for folder in _group_folders(root, "memory"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
+from benchwright.agent.machine.control_group import read_cpu_quota, read_throttled_s
 from benchwright.agent.processes.process_tree import LINUX, TICKS_PER_S, read_proc
 from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
@@ -14,7 +15,8 @@ _LEAST_NS = 100_000_000
 
 
 class MachineSampler(Sampler):
-    """Load average, steal, CPU use of others, and the share of the CPU time it wanted that the job got.
+    """Load average, steal, CPU use of others, how long a control group's limit held the job back, and the share of the CPU
+    time it wanted that it got.
 
     That share is known only for processes that live for two samples; the use of others even for the shortest job.
     """
@@ -22,8 +24,10 @@ class MachineSampler(Sampler):
     name = "machine"
     budget = 0.001
 
-    def __init__(self, subject: SampledJob) -> None:
+    def __init__(self, subject: SampledJob, root: str = "/") -> None:
         self._subject = subject
+        self._root = root if LINUX and read_cpu_quota(root) is not None else None  # None: no limit on CPU time
+        self._throttled: tuple[int, float] | None = None
         self._since: tuple[float, ...] | None = None  # when ticks were last read; then all, idle, stolen, our own
         self._threads: dict[tuple[int, str], tuple[int, int]] = {}  # ns it ran, ns it waited for a core
         self._first = True
@@ -33,6 +37,7 @@ class MachineSampler(Sampler):
         if LINUX:
             self._add_use(now_ns, values)
             self._add_own_share(values)
+            self._add_quota(now_ns, values)
         return [SamplerReading(values)]
 
     def _add_use(self, now_ns: int, values: dict[str, float]) -> None:
@@ -48,6 +53,15 @@ class MachineSampler(Sampler):
             if passed > 0:
                 shares = {"steal": stolen, "idle": idle, "others": passed - idle - stolen - own}
                 values.update({f"{name}_percent": round(max(0.0, 100 * n / passed), 2) for name, n in shares.items()})
+
+    def _add_quota(self, now_ns: int, values: dict[str, float]) -> None:
+        """For how much of the time a control group's limit held the job back."""
+        if self._root is None:
+            return
+        before, self._throttled = self._throttled, (now_ns, read_throttled_s(self._root))
+        if before is not None and now_ns > before[0]:
+            held_s = self._throttled[1] - before[1]
+            values["quota_percent"] = round(max(0.0, 100 * held_s / ((now_ns - before[0]) / 1e9)), 2)
 
     def _read_own_ticks(self) -> float:
         """Of the job and its supervisor: of living processes, of those they waited for, and of those we reaped."""

@@ -143,8 +143,8 @@ def compare_interleaved(
     In the result their names stand for control and treatment. Blocks in which either failed or was disturbed are left out and
     listed. `metrics` and `needed` as for `compare`.
     """
-    both = before, after = run.result(control), run.result(treatment)
-    disturbed = disturbed_pairs(both, run.notes)
+    disturbed, both = disturbed_pairs((run.result(control), run.result(treatment)), run.workers)
+    before, after = both
     rows, missing = rows_of(
         *both,
         (run.workers,) * 2,
@@ -171,11 +171,9 @@ def compare_interleaved(
 
 def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, made: int) -> ComparedRow:
     """Says which pairs do not count, and whether too few do."""
-    effect = row.effect
-    note = disturbed.note(effect.metric, effect.unit, made)
+    effect, note = disturbed.told(row.effect, made)
     if note is None:
-        return row
-    effect = msgspec.structs.replace(effect, doubts=(*effect.doubts, note))
+        return row._replace(effect=effect)
     left = made - len(disturbed.blocks(effect.metric, effect.unit))
     if row.estimate is None and effect.verdict is Verdict.INCONCLUSIVE and left < FEWEST_LAUNCHES:
         advice = (

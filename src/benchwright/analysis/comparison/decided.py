@@ -125,7 +125,9 @@ def compare_decided(
             treatment=treatment,
             margin=decision.margin,
             effects=tuple(
-                row.effect if row.looked is None else _judged(row.effect, row.looked, next(of_row), level, decision)
+                row.effect
+                if row.looked is None
+                else _judged(row.effect, row.looked, next(of_row), level, decision.margin, _more(of_benchmark[control]))
                 for row in rows
             ),
             missing=tuple(gap.text for gap in missing),
@@ -138,14 +140,17 @@ def compare_decided(
 
 
 def may_be_decided(effect: Effect) -> bool:
-    """Whether more pairs can give it a verdict: not if it has no direction or no ratio, or if hardly any pair counts."""
+    """Whether more pairs can give it a verdict: not if it has no direction or no ratio."""
     if effect.direction is Direction.NEITHER:
         return False
     disturbed = any(note.kind == LEFT_OUT for note in effect.doubts)
-    made = min(effect.launches)
-    if effect.interval is None and made >= FEWEST_LAUNCHES and not disturbed:
-        return False
-    return not disturbed or made < _ENOUGH_TO_DESPAIR or len(effect.pairs) >= _FEWEST_COUNTING * made
+    return effect.interval is not None or min(effect.launches) < FEWEST_LAUNCHES or disturbed
+
+
+def hardly_counts(effect: Effect, made: int) -> bool:
+    """Whether most of the pairs made do not count for it, so that the next hardly will."""
+    disturbed = any(note.kind == LEFT_OUT for note in effect.doubts)
+    return disturbed and made >= _ENOUGH_TO_DESPAIR and len(effect.pairs) < _FEWEST_COUNTING * made
 
 
 def _looked_rows(
@@ -156,7 +161,7 @@ def _looked_rows(
     metrics: Metrics,
     needed: Collection[str],
 ) -> tuple[list[ComparedRow], list[NotCompared]]:
-    disturbed = disturbed_pairs(both, run.notes)
+    disturbed, both = disturbed_pairs(both, run.workers)
     positions = tuple({x.block: x.position for x in result.counted} for result in both)
 
     def estimating(effect: Effect, values: Values) -> ComparedRow:
@@ -201,10 +206,7 @@ def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[flo
 
 def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, course: Course) -> ComparedRow:
     """Says which pairs do not count, and whether too few do."""
-    effect = row.effect
-    note = disturbed.note(effect.metric, effect.unit, course.blocks)
-    if note is not None:
-        effect = replace(effect, doubts=(*effect.doubts, note))
+    effect, note = disturbed.told(row.effect, course.blocks)
     counting = min(*effect.launches, course.blocks - len(disturbed.blocks(effect.metric, effect.unit)))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
         effect = replace(effect, advice=_too_few(counting, course, left=note is not None))
@@ -214,36 +216,36 @@ def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, course: Course) 
 def _too_few(count: int, course: Course, *, left: bool) -> str:
     """`left`: other pairs do not count."""
     if left:
-        return f"{too_few_left(count)}; use {_more(course.budget_s)} or a quieter machine"
+        return f"{too_few_left(count)}; use {_more(course)} or a quieter machine"
     if count < course.blocks:
         return f"only {count} of {course.blocks} pairs have it, and a verdict takes {FEWEST_LAUNCHES}"
     made = "1 pair was made" if count == 1 else f"{count} pairs were made"
-    return f"{made}, and a verdict takes {FEWEST_LAUNCHES}; use {_more(course.budget_s)}"
+    return f"{made}, and a verdict takes {FEWEST_LAUNCHES}; use {_more(course)}"
 
 
-def _more(budget_s: float | None) -> str:
-    return "a larger --repeat" if budget_s is None else "a larger --budget"
+def _more(course: Course) -> str:
+    """What would bring more pairs: a larger budget only if this one was used up."""
+    return "a larger --budget" if course.is_over_budget else "a larger --repeat"
 
 
-def _judged(effect: Effect, looked: Looked, q_value: float, level: float, decision: Decision) -> Effect:
+def _judged(effect: Effect, looked: Looked, q_value: float, level: float, margin: float, more: str) -> Effect:
     low, high = looked.bounds(level)
-    limit = math.log1p(margin_for(effect.metric, decision.margin, effect.control))
+    limit = math.log1p(margin_for(effect.metric, margin, effect.control))
     effect = replace(effect, interval=Interval(_exp(low), _exp(high)), p_value=looked.p_value, q_value=q_value)
     if -limit <= low and high <= limit:
         return replace(effect, verdict=Verdict.SAME)
     if low <= 0 <= high:
-        return replace(effect, advice=_needs(effect, looked.test.estimate, (high - low) / 2, limit, decision))
+        return replace(effect, advice=_needs(effect, looked.test.estimate, (high - low) / 2, limit, more))
     if effect.direction is Direction.NEITHER:
         return replace(effect, advice="it differs, but this metric has no better direction")
     worse = (low > 0) is (effect.direction is Direction.LOWER)
     return replace(effect, verdict=Verdict.REGRESSED if worse else Verdict.IMPROVED)
 
 
-def _needs(effect: Effect, estimate: float, reach: float, limit: float, decision: Decision) -> str:
+def _needs(effect: Effect, estimate: float, reach: float, limit: float, more: str) -> str:
     """How many pairs a verdict would take, if the noise and the difference stay as they are."""
     wanted = max(abs(estimate), limit - abs(estimate))
     pairs = math.inf if wanted <= 0 else min(effect.launches) * (reach / wanted) ** 2 * 1.2
-    more = _more(decision.budget_s)
     about = f"about {math.ceil(pairs / 5) * 5} pairs" if pairs <= 1000 else "more than 1000 pairs"
     return f"undecided at ± {_percent(reach)} %: {about} would decide; use {more} or a quieter machine, or a larger --min-effect"
 

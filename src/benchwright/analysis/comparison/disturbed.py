@@ -1,28 +1,50 @@
-"""Pairs of launches that must not count: one of them shared its cores, throttled, was suspended, …"""
+"""Pairs of launches that must not count: one of them waited for a core, throttled, was suspended, …
+
+What waiting for a core did not change counts all the same, and the time of a launch is compared without the time it waited.
+"""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.core.metric import OF_GPU, is_cpu_time, is_of_the_machine
+from msgspec.structs import replace
+
+from benchwright.analysis.comparison.sides import Side, sides_of
+from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
+from benchwright.analysis.summary import launch_value
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import DURATION, OF_GPU, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import LEFT_OUT
-from benchwright.core.results.conditions import DISTURBING, disturbed_by
-from benchwright.core.run import Result
+from benchwright.core.results.comparison import LEFT_OUT, Effect
+from benchwright.core.results.conditions import DISTURBING, conditions_of
+from benchwright.core.run import Launch, Result
 
 _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
 _OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
+_WAITED = "busy"
+_UNMOVED = 0.25  # of the spread that the waiting would cause: what varies less was hardly waited for
+_BASIS = "compared without the time the launches waited for a core"
 
 
 class DisturbedPairs(NamedTuple):
-    """By block the kinds of disturbance of its launches."""
+    """By block the kinds of disturbance of its launches. `unmoved`: metrics that did not change with the waiting.
+    `mended`: blocks whose durations are without it."""
 
     kinds: dict[int, frozenset[str]]
+    unmoved: frozenset[str] = frozenset()
+    mended: frozenset[int] = frozenset()
 
     def blocks(self, metric: str, unit: str | None) -> list[int]:
         """Those that do not count for a metric."""
-        return [block for block, kinds in self.kinds.items() if _disturbs(kinds, metric, unit)]
+        return [block for block in self.kinds if disturbs(self._kinds(block, metric), metric, unit)]
+
+    def _kinds(self, block: int, metric: str) -> frozenset[str]:
+        """Without a waiting that did the metric no harm."""
+        harmless = metric in self.unmoved or (block in self.mended and metric == DURATION)
+        return self.kinds[block] - {_WAITED} if harmless else self.kinds[block]
 
     def note(self, metric: str, unit: str | None, made: int) -> Note | None:
         """How many do not count, and why; None if all do. `made`: all pairs."""
@@ -32,20 +54,90 @@ class DisturbedPairs(NamedTuple):
         why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
         return Note(text=f"{len(kinds)} of {made} pairs do not count: their launches {why}", kind=LEFT_OUT)
 
+    def told(self, effect: Effect, made: int) -> tuple[Effect, Note | None]:
+        """The effect with what must be known about its pairs, and the note about those that do not count."""
+        if self.mended and effect.metric == DURATION:
+            effect = replace(effect, basis=_BASIS)
+        note = self.note(effect.metric, effect.unit, made)
+        return (effect if note is None else replace(effect, doubts=(*effect.doubts, note))), note
 
-def disturbed_pairs(both: Sequence[Result], notes: Sequence[Note]) -> DisturbedPairs:
-    """Those of two results whose launches alternated. `notes`: of the run."""
+
+def value_and_disturbance(launch: Launch, found: Measurement, workers: int | None) -> tuple[float, str | None]:
+    """What a single launch measured, a duration without its waiting for a core, and what disturbed that; None: nothing."""
+    conditions, value = conditions_of(launch), launch_value(found, workers)
+    kinds = frozenset(conditions.disturbed)
+    if _WAITED in kinds and found.metric == DURATION and conditions.waited_s is not None:
+        value, kinds = value - conditions.waited_s, kinds - {_WAITED}
+    return value, "; ".join(sorted(kinds)) if disturbs(kinds, found.metric, found.unit) else None
+
+
+def disturbed_pairs(both: tuple[Result, Result], workers: int | None) -> tuple[DisturbedPairs, tuple[Result, Result]]:
+    """Those of two results whose launches alternated, and the results to compare: if launches waited for a core, the durations
+    of pairs of which it is known for how long are without that time."""
     found: dict[int, frozenset[str]] = {}
     for result in both:
         for launch in result.counted:
-            kinds = disturbed_by(launch, notes)
+            kinds = frozenset(conditions_of(launch).disturbed)
             if launch.block is not None and kinds:
                 found[launch.block] = found.get(launch.block, frozenset()) | kinds
-    return DisturbedPairs(found)
+    if not any(_WAITED in kinds for kinds in found.values()):
+        return DisturbedPairs(found), both
+    unmoved = frozenset.intersection(*(_unmoved(result, workers) for result in both))
+    waited = [{x.block: conditions_of(x).waited_s for x in result.counted if x.block is not None} for result in both]
+    mended = frozenset(b for b, s in waited[0].items() if s is not None and waited[1].get(b) is not None)
+    sides = _without_waiting(both[0], waited[0], mended), _without_waiting(both[1], waited[1], mended)
+    return DisturbedPairs(found, unmoved, mended), sides
 
 
-def _disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
-    """Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
+def _without_waiting(result: Result, waited: dict[int, float | None], mended: frozenset[int]) -> Result:
+    return replace(
+        result,
+        launches=tuple(
+            _sooner(x, waited.get(x.block) or 0.0) if x.block is not None and x.block in mended else x
+            for x in result.launches
+        ),
+    )
+
+
+def _sooner(launch: Launch, waited_s: float) -> Launch:
+    return replace(
+        launch,
+        measurements=tuple(
+            replace(m, samples=tuple(value - waited_s for value in m.samples)) if m.metric == DURATION else m
+            for m in launch.measurements
+        ),
+    )
+
+
+def _unmoved(result: Result, workers: int | None) -> frozenset[str]:
+    """Metrics that varied much less from launch to launch than the waiting, which varied too, would have made them vary."""
+    shares = {x.block: conditions_of(x).waited_share for x in result.counted if x.block is not None}
+    sides: dict[str, list[bool]] = {}
+    for (metric, _, _), side in sides_of(result, workers, paired=True).items():
+        sides.setdefault(metric, []).append(_is_unmoved(side, shares))
+    return frozenset(metric for metric, found in sides.items() if all(found))
+
+
+def _is_unmoved(side: Side, shares: dict[int, float | None]) -> bool:
+    waited = [shares.get(block) for block in side.launches]
+    values = [launch_value(m, side.workers) for m in side.launches.values()]
+    if len(values) < FEWEST_LAUNCHES or not all(math.isfinite(value) and value > 0 for value in values):
+        return False
+    known = [share for share in waited if share is not None and share < 1]
+    if len(known) < len(values):
+        return False
+    would = _spread([-math.log1p(-share) for share in known])
+    return _spread([math.log(value) for value in values]) <= _UNMOVED * would
+
+
+def _spread(values: Sequence[float]) -> float:
+    """The median distance from the median."""
+    middle = statistics.median(values)
+    return statistics.median(abs(value - middle) for value in values)
+
+
+def disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
+    """Whether kinds of disturbance matter to a metric. Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
     if metric in OF_GPU:
         return bool(kinds & _OF_DEVICES)
     by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)

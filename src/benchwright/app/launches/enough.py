@@ -87,13 +87,13 @@ class EnoughLaunches:
         left = undecided_effects(run, names)
         if not left:  # all decided, or all launches failed
             return True
+        spent = over
         over = over or all(len(effect.pairs) >= decision.most_blocks for effect in left)
         if over or before + 1 >= decision.most_launched:
             where = f"{pair}: " if pair else ""
             named = ", ".join(dict.fromkeys(metric_label(e.metric) for e in left))
-            limit, option = ("", "--repeat") if decision.budget_s is None else (" within the budget", "--budget")
-            text = f"{where}no clear verdict on {named}{limit}"
-            remedy = f"use a larger {option}, or a quieter machine"
+            text = f"{where}no clear verdict on {named}{' within the budget' if spent else ''}"
+            remedy = f"use a larger {'--budget' if spent else '--repeat'}, or a quieter machine"
             self._undecided[pair] = Note(
                 text=text, evidence=f"{before} {'pair' if before == 1 else 'pairs'}", kind="limit", remedy=remedy
             )

@@ -7,14 +7,13 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from benchwright.analysis.summary import launch_value
+from benchwright.analysis.comparison.disturbed import value_and_disturbance
 from benchwright.app.after_run import report_of
 from benchwright.app.regressions.sides import variation_of_build
 from benchwright.app.run import RunOrder, run
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.inputs.specification import TREATMENT
 from benchwright.core.metric import Direction
-from benchwright.core.results.conditions import conditions_of
 from benchwright.core.run import Result, Run, why
 from benchwright.executors.observer import Observer
 from benchwright.regress.belonging import kept_words
@@ -122,12 +121,12 @@ def _launched(made: Run, result: Result, metric: str | None) -> Launched:
     if found is None or not (found.samples or found.value is not None):
         known = ", ".join(dict.fromkeys(m.metric for m in launch.measurements if m.samples))
         raise NotLaunched(f"its launch reported no {metric} (but {known})")
-    disturbed = "; ".join(conditions_of(launch).disturbed) or None
+    value, disturbed = value_and_disturbance(launch, found, made.workers)
     return Launched(
         metric=metric,
         unit=found.unit,
         direction=found.direction,
-        value=launch_value(found, made.workers),
+        value=value,
         run=made.id,
         disturbed=disturbed,
     )

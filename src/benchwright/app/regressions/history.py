@@ -13,7 +13,7 @@ from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.listing import RUNNING, UNREADABLE, list_runs, read_listed
 from benchwright.core.benchmark import REVISION, SIDE, Benchmark
 from benchwright.core.errors import InvalidInput, StoreTrouble, did_you_mean
-from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.metric import Direction, is_cpu_time, is_of_the_machine
 from benchwright.core.results.comparison import Verdict
 from benchwright.core.results.conditions import undecided
 from benchwright.core.results.history import BenchmarkHistory, HistoryChange, HistoryPoint
@@ -137,7 +137,8 @@ def _setting(benchmark: Benchmark) -> dict[str, str]:
 
 
 def _point(run: Run, result: Result, value: float, metric: str, unit: str | None) -> HistoryPoint:
-    doubt = undecided(result.counted, run.notes) if is_of_the_machine(metric, unit) else None
+    by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)  # waiting for a core costs no CPU time
+    doubt = undecided(result.counted, run.notes) if by_load else None
     code = _code(run.revisions)
     named = result.benchmark.labels.get(REVISION) if result.benchmark.side else None
     return HistoryPoint(

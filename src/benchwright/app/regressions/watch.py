@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -27,10 +29,13 @@ from benchwright.regress.repository import Commit, GitRepository, SourceReposito
 from benchwright.regress.watch.commits import is_hash
 from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
+from benchwright.regress.watch.records import CallMark, CommitRecord
 from benchwright.regress.watch.state import CommitFile, Journal, StatusFile, alone
 from benchwright.regress.watch.watcher import WatchLoop
 from benchwright.regress.watch.work import Pulled, WatchObserver, WatchPlace, WatchPlan, WatchTrial
 
+JOURNAL = "journal.jsonl"
+_OPTIONS = {"forgotten": "forget", "acknowledged": "acknowledge"}
 _LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
 _USUAL_REMOTE = {"git": "origin", "hg": "default"}
 
@@ -80,7 +85,35 @@ def watch(order: WatchOrder, watching: WatchObserver, observer: Observer) -> int
 def pending_commits(order: WatchOrder, watching: WatchObserver, observer: Observer) -> list[PendingCommit]:
     """What would be measured now; new commits are fetched, but neither built nor measured."""
     watcher = _Opened(order, watching, observer).watcher(threading.Event())
-    return [PendingCommit(commit, watcher.control_of(commit)) for commit in watcher.pending().commits]
+    new = watcher.pending().commits
+    again = [commit for commit in watcher.unmeasured() if commit not in new]
+    return [PendingCommit(commit, watcher.control_of(commit)) for commit in (*new, *again)]
+
+
+def mark_call(order: WatchOrder, text: str, mark: Literal["forgotten", "acknowledged"]) -> CommitRecord:
+    """Marks what a commit was called for, in the journal of this watch; InvalidInput if it was called for nothing. Returns its
+    record, as it was."""
+    journal = Journal(_folder(order, _repository(order)) / JOURNAL)
+    called = [record for record in journal.read() if record.called]
+    found = [record for record in called if is_hash(text) and record.commit.startswith(text.lower())]
+    if not found:
+        known = ", ".join(dict.fromkeys(record.commit[:10] for record in called))
+        remedy = f"known are {known}" if known else "repeat the whole command of the watch, with this option"
+        raise InvalidInput(
+            f"this watch has called no regression of '{text}'", where=f"--{_OPTIONS[mark]}", remedy=remedy
+        )
+    if len({record.commit for record in found}) > 1:
+        raise InvalidInput(
+            f"'{text}' is the beginning of several commits", where=f"--{_OPTIONS[mark]}", remedy="add digits"
+        )
+    journal.add(CallMark(mark=mark, commit=found[0].commit, marked=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"))
+    return found[-1]
+
+
+def _folder(order: WatchOrder, repository: SourceRepository) -> Path:
+    """What is kept between two watches of the same."""
+    standing = replace(order, order=standing_in(repository.root, order.order))
+    return order.order.base.path / "watch" / _identity(standing, repository)
 
 
 class _Opened:
@@ -91,7 +124,7 @@ class _Opened:
         self.repository = _repository(order)
         self.order = replace(order, order=standing_in(self.repository.root, order.order))
         base = order.order.base.path / "watch"
-        self.folder = base / _identity(self.order, self.repository)
+        self.folder = _folder(order, self.repository)
         self.locks = [self.folder]
         if order.commit_file is None:
             self.commit_file = CommitFile(self.folder / "last-commit")
@@ -114,7 +147,7 @@ class _Opened:
             ),
             work,
             commit_file=self.commit_file,
-            journal=Journal(self.folder / "journal.jsonl"),
+            journal=Journal(self.folder / JOURNAL),
             clock=_Clock(asked, None if order.status_file is None else StatusFile(Path(order.status_file))),
             observer=self.watching,
         )

@@ -29,7 +29,7 @@ _WATCHED = (*OF_CPU, *OF_GPU, PEAK_RSS, "gpu.memory_peak")  # what a change shou
 _OF_WHOLE_LAUNCHES = (CPU_TIME, GPU_TIME)  # depend on how long a loop was let run
 _ONE_ERROR = f"{ERROR}relative_l2"  # the other figures of an error tell the same
 _SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
-_LOOP, _LOG, _MODEL = "loop", "log", "model"
+_LOOP, _LOG, _MODEL, _VOIR = "loop", "log", "model", "voir"
 _PARTS = ("op.time",)  # of what a benchmark measures as a whole; `explain` compares them
 
 
@@ -85,13 +85,12 @@ class ChosenMetrics:
         self._beside: frozenset[tuple[str, str]] = frozenset()
         if beside and not metrics:
             about = _about(telling)
-            timed = {figure.benchmark for figure in telling if figure.metric == DURATION}
-            more = {
+            looped = {figure.benchmark for figure in figures if figure.source in (_LOOP, _VOIR)}
+            self.metrics |= {
                 f.key
                 for f in figures
-                if f.metric in _WATCHED and (f.metric not in _OF_WHOLE_LAUNCHES or f.benchmark in timed)
+                if f.metric in _WATCHED and (f.metric not in _OF_WHOLE_LAUNCHES or f.benchmark not in looped)
             }
-            self.metrics |= more
             self._beside = self.metrics - about
 
     def marked(self, comparison: Comparison) -> Comparison:
@@ -105,8 +104,12 @@ class ChosenMetrics:
 
 def _as_price(effect: Effect) -> Effect:
     """CPU or GPU time that rose while the benchmark got faster, as it does in a program that was made parallel, is no
-    regression."""
-    if effect.metric not in OF_CPU + OF_GPU or not effect.beside or effect.verdict is not Verdict.REGRESSED:
+    regression; nor is the time of the launch, as of one that compiles first."""
+    if (
+        effect.metric not in (*OF_CPU, *OF_GPU, DURATION)
+        or not effect.beside
+        or effect.verdict is not Verdict.REGRESSED
+    ):
         return effect
     advice = f"the price of being faster, which is yours to judge; --metric {effect.metric} judges by this alone"
     return replace(effect, verdict=Verdict.INCONCLUSIVE, advice=advice)

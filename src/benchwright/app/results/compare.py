@@ -11,6 +11,7 @@ from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.app.results.chosen_metrics import ChosenMetrics
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.metric import OF_CPU
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
@@ -157,9 +158,29 @@ def undecided_effects(run: Run, names: Collection[str]) -> list[Effect] | None:
     made = compare_decided(
         run, sides, metrics=chosen.metrics, needed=chosen.needed, more_effects=max(0, to_come) * each
     )
-    # What is compared beside decides as far as it gets, and prolongs nothing.
-    effects = [e for c in map(chosen.marked, made) if c.control in names for e in c.effects if not e.beside]
-    return [e for e in effects if e.verdict is Verdict.INCONCLUSIVE and may_be_decided(e)] if effects else None
+    effects = [e for c in map(chosen.marked, made) if c.control in names for e in c.effects]
+    if all(e.beside for e in effects):
+        return None
+    most = run.decision.most_blocks if run.decision else 0
+    return [
+        e
+        for e in effects
+        if e.verdict is Verdict.INCONCLUSIVE and may_be_decided(e) and _is_waited_for(e, effects, most)
+    ]
+
+
+def _is_waited_for(effect: Effect, effects: Sequence[Effect], most: int) -> bool:
+    """Whether launches go on for it. What is compared beside decides as far as it gets, and prolongs nothing; only CPU time, of
+    `most` pairs, stands in for what hardly any pair counts for."""
+    from benchwright.analysis.comparison.decided import hardly_counts
+
+    same = [e for e in effects if e.benchmark == effect.benchmark]
+    by_cpu = [e for e in same if e.metric in OF_CPU]
+    made = max(min(e.launches) for e in same)
+    if effect.beside:
+        hopeless = any(not e.beside and hardly_counts(e, made) for e in same)
+        return hopeless and effect in by_cpu and len(effect.pairs) < most
+    return not by_cpu or not hardly_counts(effect, made)
 
 
 def telling_metrics(run: Run) -> frozenset[tuple[str, str]]:
@@ -175,12 +196,13 @@ def _chosen(run: Run, metrics: Sequence[str], all_metrics: bool) -> ChosenMetric
 
 
 def failing(comparison: Comparison, fail_on: str) -> bool:
-    """Whether `--fail-on` fails. A benchmark that failed, so that it cannot be compared, counts as regressed."""
+    """Whether `--fail-on` fails. A benchmark that failed, so that it cannot be compared, counts as regressed. What is compared
+    beside may stay inconclusive."""
     verdicts = {e.verdict for e in comparison.effects}
     if comparison.lost or not verdicts or Verdict.REGRESSED in verdicts:
         return True
     if fail_on == "inconclusive":
-        return Verdict.INCONCLUSIVE in verdicts
+        return any(e.verdict is Verdict.INCONCLUSIVE and not e.beside for e in comparison.effects)
     return fail_on == "changed" and Verdict.IMPROVED in verdicts
 
 

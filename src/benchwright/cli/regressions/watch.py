@@ -111,25 +111,52 @@ def _dashed(word: str, known: set[str]) -> str:
 )
 @click.option("--regression", is_flag=True, hidden=True, expose_value=False, help="Accepted: it always looks for them.")
 @click.option("--list", "only_list", is_flag=True, help="List the new commits and their controls; measure nothing.")
+@click.option(
+    "--acknowledge",
+    metavar="COMMIT",
+    help="Accept what this commit was called for; measure nothing. It fails no more, unless it gets worse.",
+)
+@click.option(
+    "--forget",
+    metavar="COMMIT",
+    help="Take back what this commit was called for; measure nothing. It may be called anew.",
+)
 @decision_options
 @notify_options
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each commit.")
 @target_options(without=_WITHOUT)
 @click.pass_context
-def command(ctx: click.Context, /, targets: tuple[str, ...], only_list: bool, as_json: bool, **values: Any) -> int:
+def command(
+    ctx: click.Context,
+    /,
+    targets: tuple[str, ...],
+    only_list: bool,
+    acknowledge: str | None,
+    forget: str | None,
+    as_json: bool,
+    **values: Any,
+) -> int:
     """Measure each new commit of a repository against a control, and tell of regressions.
 
     One pass, unless --interval is given. A regression is called only after a second run confirmed it. Exit code: 0 fine,
     1 a commit regressed, broke or could not be built, 2 wrong input, 3 could not measure, 130 interrupted.
     """
     from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.regressions.watch import pending_commits, watch
-    from benchwright.cli.regressions.watch_output import WatchScreen
+    from benchwright.app.regressions.watch import mark_call, pending_commits, watch
+    from benchwright.cli.regressions.watch_output import WatchScreen, marked_text
 
     own = {name: values.pop(name) for name in _OWN}
     receivers = targets_of_notices(values.pop("notify"), values.pop("smtp"))
     decision = decision_of(values)
     order = _watch_order(order_from(ctx, values, targets), own, decision)
+    if acknowledge is not None and forget is not None:
+        raise InvalidInput("says something else than --acknowledge", where="--forget", remedy="drop one of them")
+    if acknowledge is not None:
+        click.echo(marked_text(mark_call(order, acknowledge, "acknowledged"), "acknowledged", as_json=as_json))
+        return 0
+    if forget is not None:
+        click.echo(marked_text(mark_call(order, forget, "forgotten"), "forgotten", as_json=as_json))
+        return 0
     os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
     with open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
         screen = WatchScreen(progress, as_json=as_json, quiet=values["quiet"])

@@ -127,12 +127,21 @@ def commit_text(record: CommitRecord, width: int) -> str:
     return "\n".join([clip(head, width), *lines])
 
 
+def marked_text(record: CommitRecord, mark: str, *, as_json: bool) -> str:
+    """`7be0bd1c6e  acknowledged  bench.py: time +5.2 %`: what was said about a commit that had been called."""
+    if as_json:
+        return msgspec.json.encode({"commit": record.commit, "mark": mark}).decode()
+    lost = "; ".join(f"{e.benchmark}: {metric_name(e.metric, e.labels)} {change_words(e)}" for e in record.called)
+    return clip(f"{record.commit[:_SHORT]}  {mark:<{_WIDEST}}  {lost}", terminal_width())
+
+
 def _lines(record: CommitRecord) -> Iterator[str]:
     for effect in record.effects:
         if effect.beside and effect.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
             continue
         verdict = f"{MARKS[effect.verdict]} {effect.verdict.value}"
         about = f", since {effect.since[:_SHORT]}" if effect.since else ""
+        about += ", acknowledged" if effect.acknowledged else ""
         yield f"{verdict}  {effect.benchmark}: {metric_name(effect.metric, effect.labels)} {change_words(effect)}{about}"
     yield from (f"fails: {reason}" for reason in record.broken)
     yield from details_of(record)

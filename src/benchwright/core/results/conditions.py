@@ -1,20 +1,22 @@
 """The conditions launches ran under, as far as recorded, and whether their results may decide a verdict.
 
 Comparisons of separate runs, `vs eager` and reports all ask here, so that they agree on which launches were disturbed.
-What was not recorded is None or absent, and counts neither for nor against a launch.
+What was not recorded is None or absent, and counts neither for nor against a launch. A busy machine disturbs nothing by
+itself: what does is that a launch itself had to wait for a core (run-queue delay, steal, the limit of a control group).
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from benchwright.core.metric import CPU_TIME
 from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
-BLIND = "blind"  # no note says so: what a launch could not show, on a machine that was busy
 # Kinds of Note that make a launch's time say as much about the machine as about the program.
 DISTURBING = {
     "busy": "ran while the machine was busy",
@@ -23,34 +25,63 @@ DISTURBING = {
     "suspended": "were suspended for a while",
     "clock": "ran while the machine's clock was changed",
     "mixed": "measured different versions, since the run was resumed with --anyway",
-    BLIND: "were too short to show other load, and the machine was busy when the run began",
 }
 MOST_DISTURBED = 0.2  # share of a side's launches; so few do not move the median rank
 _STOLEN_PERCENT = 2.0
+_MUCH_STOLEN_PERCENT = 5.0  # what is left of a time without its waiting says as much about the hypervisor
 _LEAST_SHARE = 0.03  # difference in CPU time between two sides that counts as a different load
 _LEAST_CLOCK = 0.02
+_MAIN_SHARE = 0.9  # of a launch's CPU time: so much must be the first thread's for its waiting to be the launch's
+OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
+_FULL_PERCENT = 3.0  # less than this idle: no core was free
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions of one launch. `disturbed`: kinds of DISTURBING with their figures; empty if it may decide."""
 
     disturbed: Mapping[str, str]
-    recorded: bool = False  # whether other load is known; of several processes in under 0.1 s it is not
+    recorded: bool = False  # whether its waiting is known; of several processes in under 0.1 s it is not
+    crowded: bool = False  # others used all cores, whether or not it had to wait for one
     cpu_share: float | None = None  # share of the CPU time it wanted that it got
+    waited_s: float | None = None  # for a core; None: not known, or not of the launch as a whole
+    waited_share: float | None = None  # of its time, as far as is known
     clocks: Mapping[str, float] = {}  # of each GPU, in MHz
+
+
+def main_thread_waited_s(usage: Mapping[str, Any], cpu_s: float | None) -> float | None:
+    """How long a launch waited for a core, if its first thread did nearly all the work; None if it did not, or nobody knows.
+
+    `usage`: what the kernel counted of it, as in the `end` event.
+    """
+    ran_s = usage.get("main_ran_s") or 0.0
+    if not ran_s or ran_s < _MAIN_SHARE * (cpu_s or 0.0):
+        return None
+    return float(usage.get("main_waited_s") or 0.0)
+
+
+def waiting_share(own_share: float, cores: float) -> float:
+    """The share of its time that a program waited for a core. `own_share`: of the CPU time it wanted, what it got; `cores`: how
+    many it used. One that sleeps hardly waits; of one with many threads each waits as long."""
+    return (1 - own_share) * min(1.0, cores / own_share) if own_share > 0 else 1.0
 
 
 def conditions_of(launch: Launch) -> Conditions:
     disturbed = {note.kind: note.evidence or "" for note in launch.notes if note.kind and note.kind in DISTURBING}
     if launch.facts.get("mixed_versions"):
         disturbed["mixed"] = ""
-    stolen = _mean(launch, "cpu.steal")
-    if stolen is not None and stolen >= _STOLEN_PERCENT:
+    stolen = _mean(launch, "cpu.steal") or 0.0
+    if stolen >= _STOLEN_PERCENT:
         disturbed.setdefault("busy", f"the hypervisor took {stolen:.0f} % of the CPU time")
+    share, others, idle = (_mean(launch, f"cpu.{name}") for name in ("own_share", "others", "idle"))
+    crowded = others is not None and others >= OTHERS_PERCENT and idle is not None and idle < _FULL_PERCENT
+    cpu_s, usage = _mean(launch, CPU_TIME), launch.facts.get("usage") or {}
     return Conditions(
         disturbed=disturbed,
-        recorded=any(m.metric in ("cpu.own_share", "cpu.others") for m in launch.measurements),
-        cpu_share=_mean(launch, "cpu.own_share"),
+        recorded=share is not None or (others is not None and not crowded),
+        crowded=crowded,
+        cpu_share=share,
+        waited_s=None if stolen >= _MUCH_STOLEN_PERCENT else main_thread_waited_s(usage, cpu_s),
+        waited_share=_waited_share(launch.duration_s, cpu_s, share, usage.get("main_waited_s")),
         clocks={
             m.labels.get("device", ""): statistics.median(m.samples)
             for m in launch.measurements
@@ -59,23 +90,28 @@ def conditions_of(launch: Launch) -> Conditions:
     )
 
 
-def disturbed_by(launch: Launch, notes: Sequence[Note]) -> frozenset[str]:
-    """The kinds of DISTURBING that keep a launch from deciding. `notes`: of its run, as for `undecided`."""
-    conditions = conditions_of(launch)
-    blind = not conditions.recorded and any(note.kind == "busy" for note in notes)
-    return frozenset(conditions.disturbed) or (frozenset((BLIND,)) if blind else frozenset())
+def _waited_share(
+    duration_s: float | None, cpu_s: float | None, share: float | None, first_s: float | None
+) -> float | None:
+    """As long as its first thread waited, or as all of them did on average, whichever is longer."""
+    if not duration_s:
+        return None
+    found = [] if first_s is None else [min(1.0, first_s / duration_s)]
+    found += [] if share is None or cpu_s is None else [waiting_share(share, cpu_s / duration_s)]
+    return max(found, default=None)
 
 
 def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | None:
     """Why these launches cannot decide a verdict; None if they can.
 
-    `notes`: of their run; a machine that was busy when the run began counts against launches too short to show it.
+    `notes`: of their run; a machine that was busy counts against launches too short to show whether they had to wait.
     """
     conditions = [conditions_of(launch) for launch in launches]
     found = [c.disturbed for c in conditions]
     if sum(map(bool, found)) <= MOST_DISTURBED * len(launches):
         blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(launches)
-        before = next((note.text for note in notes if note.kind == "busy"), None)
+        crowded = "others used all cores" if any(c.crowded and not c.recorded for c in conditions) else None
+        before = next((note.text for note in notes if note.kind == "busy"), crowded)
         if not blind or before is None:
             return None
         return Note(text=f"its launches are too short to show other load, and {before}", kind="busy")

@@ -12,6 +12,7 @@ import msgspec
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.results.comparison import Verdict
 from benchwright.regress.watch.records import CommitOutcome, EarlierCall, EffectKey, EffectRecord, RunMade, RunType
+from benchwright.report.text.metrics import metric_name
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,9 +93,27 @@ def _suspects(measured: Measured, known: Mapping[EffectKey, EarlierCall]) -> set
     return {
         effect.key
         for effect in measured.effects
-        if effect.verdict is Verdict.REGRESSED
-        and (effect.key not in known or effect.least > known[effect.key].effect.worst)
+        if effect.verdict is Verdict.REGRESSED and not _is_known(effect, known)
     }
+
+
+def _is_known(effect: EffectRecord, known: Mapping[EffectKey, EarlierCall]) -> bool:
+    """Whether it may be what an earlier commit was called for."""
+    call = known.get(effect.key)
+    return call is not None and effect.continues(call.effect)
+
+
+def _ended(effects: Sequence[EffectRecord], known: Mapping[EffectKey, EarlierCall]) -> list[str]:
+    """What is to be said about earlier calls that no longer hold."""
+    found = []
+    for effect in effects:
+        call = known.get(effect.key)
+        if call is not None and effect.excludes(call.effect):
+            name, lost = metric_name(effect.metric, effect.labels), 100 * (call.effect.ratio - 1)
+            what = f"{effect.benchmark}: {name} {lost:+.1f} %, since {call.commit[:10]}"
+            rest = " in part, or is a new loss" if effect.verdict is Verdict.REGRESSED else ""
+            found.append(f"{what}, was repaired{rest}")
+    return found
 
 
 def _regressed(measured: Measured) -> set[EffectKey]:
@@ -114,7 +133,12 @@ def _examined(
     """`unless`: the outcome where nothing is worse than that."""
     effects = tuple(_marked(effect, called, known) for effect in measured.effects)
     reasons = _reasons(measured.control_broken)
-    notes = (*measured.notes, *notes, *(f"cannot be compared, the control fails: {reason}" for reason in reasons))
+    notes = (
+        *measured.notes,
+        *_ended(effects, known),
+        *notes,
+        *(f"cannot be compared, the control fails: {reason}" for reason in reasons),
+    )
     outcome = _outcome(effects, bool(broken))
     if unless is not None and outcome is not CommitOutcome.REGRESSED:
         outcome = unless
@@ -126,19 +150,22 @@ def _marked(
 ) -> EffectRecord:
     if effect.key in called:
         return msgspec.structs.replace(effect, called=True)
-    if effect.verdict is Verdict.REGRESSED and effect.key in known:
-        return msgspec.structs.replace(effect, called=True, since=known[effect.key].commit)
+    if effect.verdict is Verdict.REGRESSED and _is_known(effect, known):
+        call = known[effect.key]
+        return msgspec.structs.replace(effect, called=True, since=call.commit, acknowledged=call.effect.acknowledged)
     return effect
 
 
 def _outcome(effects: Sequence[EffectRecord], broken: bool) -> CommitOutcome:
     verdicts = {effect.verdict for effect in effects}
-    if any(effect.called for effect in effects):
+    if any(effect.called and not effect.acknowledged for effect in effects):
         return CommitOutcome.REGRESSED
     if broken:
         return CommitOutcome.BROKEN
-    if Verdict.REGRESSED in verdicts:
+    if any(effect.verdict is Verdict.REGRESSED and not effect.called for effect in effects):
         return CommitOutcome.NOT_CONFIRMED
+    if any(effect.called for effect in effects):
+        return CommitOutcome.ACKNOWLEDGED
     if Verdict.IMPROVED in verdicts:
         return CommitOutcome.IMPROVED
     own = {effect.verdict for effect in effects if not effect.beside}

@@ -50,7 +50,8 @@ def details_of(record: CommitRecord) -> list[str]:
 def _outcome(record: CommitRecord) -> NoticeOutcome:
     if record.outcome is CommitOutcome.REGRESSED:
         return NoticeOutcome.REGRESSED
-    return NoticeOutcome.NOT_MEASURED if record.outcome in FAILURES else NoticeOutcome.FINE
+    unknown = record.outcome in FAILURES or record.outcome is CommitOutcome.NOT_MEASURED
+    return NoticeOutcome.NOT_MEASURED if unknown else NoticeOutcome.FINE
 
 
 def _verdict(record: CommitRecord, effect: EffectRecord) -> NoticeVerdict:
@@ -58,6 +59,8 @@ def _verdict(record: CommitRecord, effect: EffectRecord) -> NoticeVerdict:
     if effect.called:
         finding = Finding.REGRESSED
         reason = "" if effect.since is None else f"since {effect.since[:_SHORT]}"
+        if effect.acknowledged:
+            finding, reason = Finding.INCONCLUSIVE, f"{reason}, acknowledged"
     elif record.outcome is CommitOutcome.SAME_COMMIT:
         finding, reason = Finding.INCONCLUSIVE, "control and treatment are the same commit"
     elif finding is Finding.REGRESSED:

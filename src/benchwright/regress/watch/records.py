@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Literal
 
 import msgspec
 
@@ -27,6 +28,8 @@ class CommitOutcome(str, Enum):
     BROKEN = "broken"  # its programs fail where the control's do not
     BUILD_FAILED = "build failed"
     NOT_CONFIRMED = "not confirmed"  # it looked bad once
+    NOT_MEASURED = "not measured"  # nothing could be had; the watch goes on, and comes back to it
+    ACKNOWLEDGED = "acknowledged"  # it regressed, which somebody has accepted
     INCONCLUSIVE = "inconclusive"
     IMPROVED = "improved"
     SAME = "same"
@@ -39,7 +42,7 @@ FAILURES = frozenset({CommitOutcome.REGRESSED, CommitOutcome.BROKEN, CommitOutco
 
 class EffectRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One metric of one benchmark. `ratio`: treatment ÷ control. `called`: a regression that was confirmed.
-    `since`: the commit that was called first, if it was an earlier one."""
+    `since`: the commit that was called first, if it was an earlier one. `acknowledged`: somebody has accepted it."""
 
     benchmark: str
     metric: str
@@ -51,11 +54,25 @@ class EffectRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     high: float | None = None
     called: bool = False
     since: str | None = None
+    acknowledged: bool = False
     beside: bool = False  # memory and the like: not what the benchmark is about
 
     @property
     def key(self) -> EffectKey:
         return (self.benchmark, self.metric, tuple(sorted(self.labels.items())))
+
+    @property
+    def factor(self) -> float:
+        """How much worse it is, by the estimate."""
+        return self.ratio if self.direction is not Direction.HIGHER else 1 / self.ratio
+
+    def excludes(self, other: EffectRecord) -> bool:
+        """Whether it is certainly less bad than the other one was told to be."""
+        return self.low is not None and self.high is not None and self.worst < other.factor
+
+    def continues(self, other: EffectRecord) -> bool:
+        """Whether it may be the same loss: neither worse nor better than the other may have been."""
+        return self.least <= other.worst and not self.excludes(other)
 
     @property
     def worst(self) -> float:
@@ -105,6 +122,23 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(effect for effect in self.effects if effect.called and effect.since is None)
 
 
+class CallMark(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the journal: what somebody said about the regressions that a commit was called for before."""
+
+    version: int = 1
+    mark: Literal["forgotten", "acknowledged"]
+    commit: str
+    marked: str  # when
+
+    def on(self, record: CommitRecord) -> CommitRecord:
+        """A record made before, with this mark."""
+        if record.commit != self.commit:
+            return record
+        change = {"called": False} if self.mark == "forgotten" else {"acknowledged": True}
+        effects = [msgspec.structs.replace(e, **change) if e in record.called else e for e in record.effects]
+        return msgspec.structs.replace(record, effects=tuple(effects))
+
+
 def record_of_effect(effect: Effect) -> EffectRecord:
     interval = effect.interval
     return EffectRecord(
@@ -132,14 +166,20 @@ class EarlierCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calls_against(records: Iterable[CommitRecord], control: Commit, place: str = "") -> dict[EffectKey, EarlierCall]:
-    """What earlier commits were called for. One that came out well since is forgotten: it was repaired."""
+    """What earlier commits were called for; `records` in the order of their commits.
+
+    A call ends with a commit that came out well, or whose interval excludes it: it was repaired.
+    """
     found: dict[EffectKey, EarlierCall] = {}
     for record in records:
         if record.control != control.hash or record.place != place:
             continue
         for effect in record.effects:
+            known = found.get(effect.key)
             if effect.called and effect.since is None:
+                if known is not None and effect.continues(known.effect):
+                    continue  # it was measured before the commit that is to blame
                 found[effect.key] = EarlierCall(commit=record.commit, effect=effect)
-            elif effect.verdict in (Verdict.SAME, Verdict.IMPROVED):
+            elif effect.verdict in (Verdict.SAME, Verdict.IMPROVED) or (known and effect.excludes(known.effect)):
                 found.pop(effect.key, None)
     return found

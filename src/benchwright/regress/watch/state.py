@@ -18,7 +18,7 @@ from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInpu
 from benchwright.core.files.private_files import open_to_append
 from benchwright.core.files.stored_file import Unreadable, decode_stored_json, read_stored
 from benchwright.core.files.whole_file import unwritable, write_whole
-from benchwright.regress.watch.records import CommitRecord
+from benchwright.regress.watch.records import CallMark, CommitRecord
 
 _LONGEST = 1000  # characters; a file with more is no commit file or status file
 _STOP = "0"
@@ -76,12 +76,13 @@ def _text_of(path: Path, option: str) -> str | None:
 
 
 class Journal:
-    """One line of JSON for each commit, appended as soon as it was finished or given up."""
+    """One line of JSON for each commit, appended as soon as it was finished or given up, and for each mark on what one was called
+    for."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, record: CommitRecord) -> None:
+    def add(self, record: CommitRecord | CallMark) -> None:
         line = msgspec.json.encode(record) + b"\n"
         try:
             handle = open_to_append(str(self.path))
@@ -94,17 +95,21 @@ class Journal:
             raise unwritable(self.path, error) from None
 
     def read(self) -> list[CommitRecord]:
-        """Lines that cannot be read, such as one that a power cut left unfinished, are passed over."""
+        """With the marks that came after them. Lines that cannot be read, such as one that a power cut left unfinished, are
+        passed over."""
         try:
             content = read_stored(self.path)
         except OSError:
             return []
-        found = []
+        found: list[CommitRecord] = []
         for line in content.splitlines():
             try:
                 found.append(decode_stored_json(line, CommitRecord))
             except Unreadable:
-                continue
+                try:
+                    found = [*map(decode_stored_json(line, CallMark).on, found)]
+                except Unreadable:
+                    continue
         return found
 
     def _after_half_a_line(self) -> bytes:

@@ -6,7 +6,7 @@ measurements of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ from benchwright.regress.watch.records import (
     FAILURES,
     CommitOutcome,
     CommitRecord,
+    EarlierCall,
     EffectKey,
     RunMade,
     RunType,
@@ -62,6 +63,7 @@ class WatchLoop:
         self._clock = clock
         self._observer = observer
         self._records = journal.read()
+        self._tried: dict[str, int] = {}  # how often it came back to a commit
         self._unusable: set[tuple[str, str]] = set()  # controls at places
         self._outcomes: list[CommitOutcome] = []
         self._pulled: Pulled | None = None
@@ -89,6 +91,7 @@ class WatchLoop:
         if self._pulled is None:  # only now is every commit here that the file may name
             self._last = self._recorded()
         self._pulled = pulled
+        self._records = self._journal.read()  # somebody may have marked a call meanwhile
         found = new_commits(self._repository, self._last, pulled.first, pulled.tip, self._plan.step)
         for note in found.notes:
             self._observer.on_note(note)
@@ -99,18 +102,21 @@ class WatchLoop:
         return next(self._controls(commit, WatchPlace()))
 
     def _pass(self, ahead: _BuildAhead | None) -> int:
-        """What one pull brought; with an interval only the first commit of it. Returns an exit code."""
+        """What one pull brought, then what could not be measured before; with an interval only one commit of these. Returns an
+        exit code."""
         try:
             self._is_up_to_date = False
             new = self.pending().commits
+            waiting = self.unmeasured()
             self._is_up_to_date = not new
             self._observer.on_commits(new)
             for number, commit in enumerate(new):
                 following = new[number + 1] if number + 1 < len(new) else None
                 if self._clock.is_stopping() or not self._finished(commit, ahead, following):
-                    break
+                    return 0
                 if self._plan.interval_s is not None:
-                    break
+                    return 0
+            self._come_back(waiting)
         except Interrupted:
             raise
         except BenchwrightError as error:
@@ -121,20 +127,57 @@ class WatchLoop:
             return error.exit_code
         return 0
 
-    def _finished(self, commit: Commit, ahead: _BuildAhead | None, following: Commit | None) -> bool:
-        """Measures a commit at all places and records it; False: asked to stop before the first."""
-        records: list[CommitRecord] = []
+    def _come_back(self, waiting: Sequence[Commit]) -> None:
+        """To commits that could not be measured: in an earlier pass (`waiting`), or in this one before another could be. What is
+        the only one is left for the next pass: trying at once what just failed helps nobody."""
+        measured = [n for n, record in enumerate(self._records) if record.outcome is not CommitOutcome.NOT_MEASURED]
+        since = {record.commit: n for n, record in enumerate(self._records)}
+        for commit in sorted(self.unmeasured(), key=lambda commit: self._tried.get(commit.hash, 0)):
+            if commit not in waiting and not any(n > since[commit.hash] for n in measured):
+                continue
+            if self._clock.is_stopping():
+                return
+            self._tried[commit.hash] = self._tried.get(commit.hash, 0) + 1
+            self._finished(commit, None, None, is_new=False)
+            if self._plan.interval_s is not None:
+                return
+
+    def unmeasured(self) -> list[Commit]:
+        """Commits of the branch that could not be measured yet, the oldest first."""
+        last = {(record.commit, record.place): record for record in self._records}
+        hashes = dict.fromkeys(r.commit for r in last.values() if r.outcome is CommitOutcome.NOT_MEASURED)
+        commits = [commit for text in hashes if (commit := recorded_commit(self._repository, text)) is not None]
+        tip = self._pulled.tip if self._pulled else None
+        return [commit for commit in commits if tip is not None and self._repository.is_ancestor(commit, tip)]
+
+    def _finished(
+        self, commit: Commit, ahead: _BuildAhead | None, following: Commit | None, *, is_new: bool = True
+    ) -> bool:
+        """Measures a commit at all places and records it; False: asked to stop before the first. Of one that was recorded before,
+        only where it could not be measured; that it still cannot is not said again."""
+        before = {r.place: r.outcome for r in self._records if r.commit == commit.hash}
+        again = CommitOutcome.NOT_MEASURED in before.values()
+        begun = False
         for place in self._work.places():
-            record = self._at(commit, place, ahead, following, begun=bool(records))
+            if again and before.get(place.name) is not CommitOutcome.NOT_MEASURED:
+                continue
+            try:
+                record = self._at(commit, place, ahead, following, begun=begun)
+            except CannotMeasure as error:
+                record = _record(commit, place, None, Examined(outcome=CommitOutcome.NOT_MEASURED, notes=(str(error),)))
             if record is None:
                 return False
+            begun = True
+            if record.outcome is CommitOutcome.NOT_MEASURED and again:
+                continue
             self._journal.add(record)
             self._records.append(record)
-            records.append(record)
             self._observer.on_record(record)
-        self._commit_file.write(commit.hash)
-        self._last = commit
-        self._outcomes += [record.outcome for record in records]
+            if record.outcome is not CommitOutcome.NOT_MEASURED:
+                self._outcomes.append(record.outcome)
+        if is_new:
+            self._commit_file.write(commit.hash)
+            self._last = commit
         return True
 
     def _at(
@@ -197,7 +240,7 @@ class WatchLoop:
             )
 
         if control is not None:
-            known = calls_against(self._records, control.commit, place.name)
+            known = self._known(treatment.commit, control, place)
             return examine(measure, known, same_commit=control.is_treatment)
         made = measure(RunType.BENCHMARK, ())
         return Examined(
@@ -206,6 +249,13 @@ class WatchLoop:
             broken=tuple(f"{name}: {why}" for name, why in made.broken.items()),
             notes=made.notes,
         )
+
+    def _known(self, treatment: Commit, control: Control, place: WatchPlace) -> dict[EffectKey, EarlierCall]:
+        """What commits between the control and this one were called for. What is not in the branch, or later, is no cause."""
+        between = self._repository.commits(control.commit, treatment)
+        order = {commit.hash: number for number, commit in enumerate(between) if commit.hash != treatment.hash}
+        records = sorted((r for r in self._records if r.commit in order), key=lambda r: order[r.commit])
+        return calls_against(records, control.commit, place.name)
 
     def _recorded(self) -> Commit | None:
         """The last one finished, as the commit file has it."""
@@ -220,10 +270,12 @@ class WatchLoop:
         return found
 
     def _exit_code(self) -> int:
-        """1: a commit regressed, broke or could not be built; 3: none could be built."""
+        """1: a commit regressed, broke or could not be built; 3: none could be built, or one could not be measured."""
         if self._outcomes and all(outcome is CommitOutcome.BUILD_FAILED for outcome in self._outcomes):
             return CannotMeasure.exit_code
-        return int(any(outcome in FAILURES for outcome in self._outcomes))
+        if any(outcome in FAILURES for outcome in self._outcomes):
+            return 1
+        return CannotMeasure.exit_code if self.unmeasured() else 0
 
 
 class _BuildAhead:

@@ -218,3 +218,23 @@ def test_what_other_programs_use_is_told_even_where_no_process_of_the_job_is_lef
     assert foreign["others_percent"] > 0.5 * used_percent
     assert foreign["others_percent"] - own["others_percent"] > 0.5 * used_percent
     assert sum(foreign[f"{name}_percent"] for name in ("others", "idle", "steal")) <= 100.1
+
+
+def test_how_long_a_control_group_held_the_job_back_is_told_if_it_has_a_limit(tmp_path):
+    def write(path: str, text: str) -> None:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    def told(sampler: MachineSampler, seconds: float) -> float | None:
+        return sampler.sample(int(seconds * 1e9))[0].values.get("quota_percent")
+
+    write("proc/self/cgroup", "0::/job\n")
+    write("sys/fs/cgroup/job/cpu.max", "max 100000\n")
+    assert [told(MachineSampler(SampledJob(), str(tmp_path)), t) for t in (1, 2)] == [None, None]
+    write("sys/fs/cgroup/job/cpu.max", "50000 100000\n")
+    write("sys/fs/cgroup/job/cpu.stat", "throttled_usec 1000000\n")
+    sampler = MachineSampler(SampledJob(), str(tmp_path))
+    assert told(sampler, 1) is None
+    write("sys/fs/cgroup/job/cpu.stat", "throttled_usec 1500000\n")
+    assert told(sampler, 2) == 50.0
+    assert told(sampler, 3) == 0.0

@@ -131,6 +131,23 @@ def test_disturbed_runs_are_shown_but_do_not_decide(tmp_path: Path) -> None:
     assert (len(series.points), series.trusted, series.changes) == (52, 40, ())
 
 
+def test_the_cpu_time_of_busy_runs_decides(tmp_path: Path) -> None:
+    """Waiting for a core costs none; a pair of such launches counts for it, too."""
+    runs = []
+    for number, value in enumerate(levels((30, 1.0), (30, 1.1))):
+        made = measured(number, value, busy=True)
+        (of,) = made.results
+        cpu = [msgspec.structs.replace(x.measurements[0], metric="process.cpu_time") for x in of.launches]
+        both = zip(of.launches, cpu, strict=True)
+        launches = tuple(msgspec.structs.replace(x, measurements=(*x.measurements, more)) for x, more in both)
+        runs.append(msgspec.structs.replace(made, results=(msgspec.structs.replace(of, launches=launches),)))
+    found = kept(tmp_path, runs)
+    (by_cpu,) = histories(found, HistoryOrder(benchmark="train", metric="process.cpu_time")).series
+    (by_time,) = histories(found, HistoryOrder(benchmark="train", metric="process.duration")).series
+    assert [change.place for change in by_cpu.changes] == [30]
+    assert (by_cpu.trusted, by_time.trusted, by_time.changes) == (60, 0, ())
+
+
 def test_a_change_after_disturbed_runs_is_placed_at_the_right_run(tmp_path: Path) -> None:
     values = levels((30, 1.0), (30, 1.3))
     runs = [measured(n, value, busy=n in (3, 7, 11)) for n, value in enumerate(values)]

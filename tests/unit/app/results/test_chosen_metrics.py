@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from benchwright.app.regressions.ab import outcome_of
 from benchwright.app.regressions.explain import ExplainOrder, explanations
 from benchwright.app.results.chosen_metrics import ChosenMetrics
-from benchwright.app.results.compare import compare_commands
+from benchwright.app.results.compare import compare_commands, undecided_effects
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
 from benchwright.core.measurement import Measurement
@@ -72,6 +73,38 @@ def test_what_a_program_reports_and_nothing_else_is_what_it_is_about() -> None:
     assert not effects(ab([figure("loss", 1.0, source="give")], [figure("loss", 1.0, source="give")]))["loss"].beside
     asked = [figure("rate", 1.0), figure("loss", 1.0, source="log")]
     assert not effects(ab(asked, asked))["loss"].beside
+
+
+@pytest.mark.parametrize("source", ["log", "give", "board"])
+def test_of_whatever_reports_its_own_figures_the_cpu_time_is_compared_too(source: str) -> None:
+    """A specification, a command with a pattern, a program that gives values: as of a plain command."""
+    sides = [[figure("delay", 1.0, source=source), figure(TIME, 2.0), figure(CPU, cpu)] for cpu in (1.0, 1.104)]
+    found = effects(ab(*sides))
+    assert {metric: effect.beside for metric, effect in found.items()} == {"delay": False, CPU: True}
+    assert found[CPU].verdict is Verdict.REGRESSED
+    assert outcome_of(ab(*sides)).exit_code == 1
+
+
+def test_a_gate_may_fail_on_what_is_inconclusive_but_not_for_what_is_compared_beside() -> None:
+    rng = random.Random(1)
+
+    def gate(metric: str) -> int:
+        figures = [[figure(TIME, 1.0), figure(CPU, 1.0), figure(PEAK, 2.0**30)] for _ in range(24)]
+        for of in figures:
+            place = [m.metric for m in of].index(metric)
+            of[place] = replace(of[place], samples=(of[place].samples[0] * rng.uniform(1, 2),))
+        both = [
+            builders.result(
+                side(name),
+                *(launch(*m, block=n, position=2 * n + p, facts=STARTED) for n, m in enumerate(figures[p::2])),
+            )
+            for p, name in enumerate(("control", "treatment"))
+        ]
+        made = builders.run(*both, decision=RULE)
+        assert outcome_of(made).exit_code == 0
+        return outcome_of(made, fail_on="inconclusive").exit_code
+
+    assert [gate(metric) for metric in (TIME, CPU, PEAK)] == [1, 0, 0]
 
 
 def test_ranks_are_compared_as_a_whole() -> None:
@@ -154,6 +187,33 @@ def test_a_treatment_that_cannot_be_started_has_regressed_and_says_why() -> None
         builders.result(side("treatment"), launch(figure(TIME, 1.0), block=0, facts=STARTED)),
     ]
     assert outcome_of(builders.run(*other_way, decision=RULE)).exit_code == 3
+
+
+def waiting_for(*metrics: str, rule: Decision, blocks: int = 12) -> list[str] | None:
+    """What launches go on for, if all of them had to wait for a core and these metrics are as noisy as that makes them."""
+    rng = random.Random(1)
+    busy = (Note(text="ran while the machine was busy", kind="busy"),)
+    both = [
+        builders.result(
+            side(name),
+            *(
+                launch(*(figure(m, rng.uniform(1, 2)) for m in metrics), block=n, position=2 * n + place, notes=busy)
+                for n in range(blocks)
+            ),
+        )
+        for place, name in enumerate(("control", "treatment"))
+    ]
+    made = builders.run(*both, decision=rule)
+    left = undecided_effects(made, [r.benchmark.name for r in made.results])
+    return None if left is None else [effect.metric for effect in left]
+
+
+def test_where_hardly_a_pair_counts_launches_go_on_for_the_cpu_time() -> None:
+    rule = Decision(budget_s=600)
+    assert waiting_for(TIME, CPU, PEAK, rule=rule) == [CPU]
+    assert waiting_for(TIME, CPU, rule=rule, blocks=8) == [TIME]  # too few to tell
+    assert waiting_for(TIME, CPU, rule=rule, blocks=40) == []  # as many as were to be made
+    assert waiting_for(TIME, rule=rule, blocks=60) == [TIME]  # with time left, the machine may become quiet
 
 
 def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from small_repository import SmallRepository
 
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
@@ -16,7 +17,7 @@ from benchwright.regress.builds import BuiltRevision, RevisionNotBuilt
 from benchwright.regress.repository import Commit, GitRepository
 from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
-from benchwright.regress.watch.records import CommitOutcome, CommitRecord, EffectRecord
+from benchwright.regress.watch.records import CallMark, CommitOutcome, CommitRecord, EffectRecord
 from benchwright.regress.watch.state import CommitFile, Journal
 from benchwright.regress.watch.watcher import WatchLoop
 from benchwright.regress.watch.work import Pulled, WatchPlace, WatchPlan, WatchTrial
@@ -254,17 +255,154 @@ def test_nothing_but_failed_builds_means_that_nothing_was_measured(bench: Bench)
     assert bench.watch() == 3
 
 
-def test_a_failure_to_measure_is_not_recorded_and_the_commit_comes_again(bench: Bench) -> None:
+def test_a_commit_that_cannot_be_measured_is_told_once_and_comes_again(bench: Bench) -> None:
+    started(bench)
+    second = bench.commit("second")
+    bench.broken_machine = True
+    assert bench.watch() == 3
+    assert bench.outcomes == {"second": "not measured"}
+    assert bench.records[0].notes == ("the agent died",)
+    assert [step for step in bench.steps if "against" in step] == [
+        "benchmark second against first"
+    ]  # not at once again
+    assert bench.watch() == 3
+    assert bench.records == []
+    bench.broken_machine = False
+    assert bench.watch() == 0
+    assert bench.outcomes == {"second": "same"}
+    assert bench.commit_file.read() == second
+    assert bench.watch() == 0
+    assert bench.steps == ["pull"]
+
+
+def test_where_nothing_can_be_had_the_next_commit_follows_and_then_it_comes_back(bench: Bench) -> None:
+    started(bench)
+    bench.commit("second")
+    third = bench.commit("third")
+    measure, tries = bench.measure, []
+
+    def busy_at_first(trial: WatchTrial) -> Measured:
+        tries.append(trial.treatment.commit.subject)
+        if tries.count("second") == 1 and tries[-1] == "second":
+            raise CannotMeasure("nothing could be compared")
+        return measure(trial)
+
+    bench.measure = busy_at_first  # type: ignore[method-assign]
+    assert bench.watch() == 0
+    assert tries == ["second", "third", "second"]
+    assert [(r.subject, r.outcome.value) for r in bench.records] == [
+        ("second", "not measured"),
+        ("third", "same"),
+        ("second", "same"),
+    ]
+    assert bench.commit_file.read() == third
+
+
+def test_with_an_interval_it_comes_back_while_nothing_is_new(bench: Bench) -> None:
+    started(bench)
+    bench.commit("second")
+    bench.commit("third")
+    bench.broken_machine = True
+    bench.on_wait = lambda: setattr(bench, "broken_machine", len(bench.waited) < 4)
+    bench.stop_after = lambda steps: len(bench.waited) >= 8
+    assert bench.watch(interval_s=60) == 0
+    assert [(r.subject, r.outcome.value) for r in bench.records] == [
+        ("second", "not measured"),
+        ("third", "not measured"),
+        ("second", "same"),
+        ("third", "same"),
+    ]
+
+
+def test_an_unmeasured_commit_that_left_the_branch_is_let_go(bench: Bench) -> None:
     first = started(bench)
     bench.commit("second")
     bench.broken_machine = True
     assert bench.watch() == 3
-    assert bench.commit_file.read() == first
-    assert bench.records == []
-    assert "the agent died" in bench.said[-1]
+    bench.small.git("reset", "-q", "--hard", first)
+    bench.commit("other")
     bench.broken_machine = False
     assert bench.watch() == 0
-    assert bench.outcomes == {"second": "same"}
+    assert bench.outcomes == {"other": "same"}
+
+
+def test_what_a_late_commit_shows_is_not_blamed_on_a_later_one(bench: Bench) -> None:
+    started(bench)
+    slow = bench.commit("slow", 1.1)
+    bench.commit("after", 1.1)
+    measure, tries = bench.measure, []
+
+    def busy_at_first(trial: WatchTrial) -> Measured:
+        tries.append(trial.treatment.commit.subject)
+        if tries == ["slow"]:
+            raise CannotMeasure("nothing could be compared")
+        return measure(trial)
+
+    bench.measure = busy_at_first  # type: ignore[method-assign]
+    assert bench.watch() == 1
+    assert bench.records[-1].subject == "slow"
+    assert len(bench.records[-1].called) == 1
+    bench.commit("still", 1.1)
+    bench.watch()
+    assert bench.records[0].effects[0].since == slow
+    assert bench.records[0].called == ()
+
+
+def test_a_regression_that_left_the_branch_is_nobodys_cause(bench: Bench) -> None:
+    first = started(bench)
+    slow = bench.commit("slow", 1.1)
+    assert bench.watch() == 1
+    bench.small.git("reset", "-q", "--hard", first)
+    bench.commit("rewritten", 1.1)
+    assert bench.watch() == 1
+    assert len(bench.records[0].called) == 1
+    assert all(effect.since != slow for effect in bench.records[0].effects)
+
+
+def test_a_regression_that_an_interval_excludes_has_ended(bench: Bench) -> None:
+    """The commit that repairs it is inconclusive, but not as bad."""
+    started(bench)
+    slow = bench.commit("slow", 1.1)
+    assert bench.watch() == 1
+    measure = bench.measure
+
+    def unclear(trial: WatchTrial) -> Measured:
+        found = measure(trial)
+        wide = (replace(e, verdict=Verdict.INCONCLUSIVE, low=0.97, high=1.04) for e in found.effects)
+        return replace(found, effects=tuple(wide))
+
+    bench.measure = unclear  # type: ignore[method-assign]
+    bench.commit("repair", 1.005)
+    assert bench.watch() == 0
+    assert bench.records[0].notes == (f"loop: time +10.0 %, since {slow[:10]}, was repaired",)
+    bench.measure = measure  # type: ignore[method-assign]
+    bench.commit("new loss", 1.03)
+    assert bench.watch() == 1
+    assert [made.run_type.value for made in bench.records[0].runs] == ["benchmark", "verify", "regress"]
+    assert len(bench.records[0].called) == 1
+
+
+def test_a_regression_that_somebody_accepted_fails_nothing_until_it_gets_worse(bench: Bench) -> None:
+    started(bench)
+    slow = bench.commit("slow", 1.1)
+    assert bench.watch() == 1
+    bench.journal.add(CallMark(mark="acknowledged", commit=slow, marked="2026-11-17T20:00:00Z"))
+    bench.commit("still", 1.1)
+    assert bench.watch() == 0
+    assert bench.outcomes == {"still": "acknowledged"}
+    bench.commit("worse", 1.2)
+    assert bench.watch() == 1
+    assert len(bench.records[0].called) == 1
+
+
+def test_a_regression_that_was_forgotten_is_called_anew(bench: Bench) -> None:
+    started(bench)
+    slow = bench.commit("slow", 1.1)
+    assert bench.watch() == 1
+    bench.journal.add(CallMark(mark="forgotten", commit=slow, marked="2026-11-17T20:00:00Z"))
+    bench.commit("still", 1.1)
+    assert bench.watch() == 1
+    assert len(bench.records[0].called) == 1
 
 
 def test_a_regression_found_before_a_failure_to_measure_is_not_forgotten(bench: Bench) -> None:
@@ -273,7 +411,7 @@ def test_a_regression_found_before_a_failure_to_measure_is_not_forgotten(bench: 
     bench.commit("next")
     bench.stop_after = lambda steps: setattr(bench, "broken_machine", any("regress slow" in s for s in steps)) or False
     assert bench.watch() == 1
-    assert bench.outcomes == {"slow": "regressed"}
+    assert bench.outcomes == {"slow": "regressed", "next": "not measured"}
 
 
 def test_a_killed_watch_goes_on_at_the_commit_it_was_at(bench: Bench) -> None:
@@ -451,12 +589,12 @@ def test_a_commit_whose_program_fails_is_broken_and_no_stop(bench: Bench) -> Non
     assert bench.outcomes == {"second": "broken", "third": "same"}
 
 
-def test_a_machine_on_which_nothing_runs_records_nothing(bench: Bench) -> None:
-    first = started(bench)
+def test_a_machine_on_which_nothing_runs_measures_nothing(bench: Bench) -> None:
+    started(bench)
     bench.failing = {"first", "second"}
     bench.commit("second")
     assert bench.watch() == 3
-    assert bench.commit_file.read() == first
+    assert bench.outcomes == {"second": "not measured"}
 
 
 def test_without_a_comparison_each_commit_is_measured_alone(bench: Bench) -> None:
