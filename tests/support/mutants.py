@@ -162,7 +162,7 @@ def damaged(r: random.Random, content: bytes, kind: str) -> bytes:
     return r.choice(_ANYTHING)(r, content or b"x")
 
 
-def _gone(path: Path) -> None:
+def gone(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif path.is_symlink() or path.exists():
@@ -197,7 +197,7 @@ def mutate(r: random.Random, path: Path, kind: str, *, endless: bool = True, str
     content = path.read_bytes()
     if strange and r.random() < 0.06:
         what = r.choice(sorted(STRANGE if endless else STRANGE.keys() - set(ENDLESS)))
-        _gone(path)
+        gone(path)
         STRANGE[what](path)
         return what
     path.write_bytes(changed := damaged(r, content, kind))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from benchwright.store.schema import VERSION
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ENTRY_POINTS = [
@@ -39,6 +41,19 @@ def test_entry_point_loads(value: str) -> None:
 
 def test_every_seam_has_at_least_one_variant() -> None:
     assert {group for group, entries in PROJECT["entry-points"].items() if entries} == SEAMS
+
+
+def test_the_pages_tell_the_version_of_the_store() -> None:
+    said = {
+        (path.name, found)
+        for path in PAGES
+        if "decisions" not in path.parts and path.name != "CHANGELOG.md"
+        for found in re.findall(
+            r"(?:store\.db: (?:intact, )?|[Ss]chema )(?:has a )?version(?:, now)? `?(\d{4})",
+            path.read_text(encoding="utf-8"),
+        )
+    }
+    assert said == {("files.md", VERSION), ("store.md", VERSION)}
 
 
 def test_help_imports_nothing_heavy() -> None:

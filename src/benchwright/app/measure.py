@@ -313,7 +313,8 @@ class _Measurement:
             self._tell(text)
 
     def _add(self, number: int, total: int, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
-        launches = [recorded(job, outcomes.get(job.id), self.benchmarks[job.benchmark]) for job in jobs]
+        known = self.benchmarks, self.folder.checksums
+        launches = [recorded(job, outcomes.get(job.id), *known) for job in jobs]
         made = self.launches[jobs[0].benchmark]
         made += launches
         made.sort(key=lambda launch: self.places[launch.job])

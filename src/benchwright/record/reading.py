@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -67,6 +68,12 @@ def read_events(path: str | Path) -> Iterator[Event]:
         for line in stream:
             if line.strip():
                 yield decode_line(line)
+
+
+def stream_checksum(path: str | Path) -> str:
+    """The SHA-256 sum of its bytes, in hexadecimal; OSError if it cannot be read."""
+    with open_stored(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def append_events(path: str | Path, events: Sequence[Event]) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from benchwright.core.files.stored_file import open_stored
 from benchwright.core.run import Run
 from benchwright.kinds.registry import kind_of
+from benchwright.runs.checksums import CHECKSUMS
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -29,6 +30,7 @@ _PART_OF_A_RUN = (
     "packages.json",
     "provenance.json",
     "annotation.json",
+    CHECKSUMS,
 )
 
 
