@@ -72,8 +72,11 @@ def read_events(path: str | Path) -> Iterator[Event]:
 
 def stream_checksum(path: str | Path) -> str:
     """The SHA-256 sum of its bytes, in hexadecimal; OSError if it cannot be read."""
+    digest = hashlib.sha256()
     with open_stored(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def append_events(path: str | Path, events: Sequence[Event]) -> None:
