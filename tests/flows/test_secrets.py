@@ -7,10 +7,12 @@ import html
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import secret_shapes
 from command_line import CommandLine
 from made_once import MadeOnce
 
@@ -145,6 +147,57 @@ def test_a_run_s_files_are_its_owner_s_unless_they_are_shared(bw: CommandLine) -
         assert modes(bw.last_run()) == {"drwxr-xr-x", "-rw-r--r--"}
     finally:
         os.umask(before)
+
+
+PROGRAMS = "prog curl smbclient mysql mysqldump mariadb 7z redis-cli mongosh sshpass docker podman ldapsearch sqlcmd unzip zip openssl"
+PROGRAMS += " keytool gpg wget http psql git sh env"
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 8))])
+def test_no_shape_of_a_secret_is_in_any_file_made(bw: CommandLine, part: int) -> None:
+    """The programs do nothing but have the right names."""
+    programs = bw.cwd / "programs"
+    programs.mkdir()
+    for name in PROGRAMS.split():
+        (programs / name).symlink_to("/bin/true")
+    lines = [*secret_shapes.COMMANDS, *(f"prog {token}" for token in secret_shapes.TOKENS)][part::8]
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", **secret_shapes.VARIABLES}
+    given = [word for name in secret_shapes.VARIABLES for word in ("--env", f"{name}={secret_shapes.V}")]
+    commands = [word for line in lines for word in ("-c", line)]
+    bw("run", *given, "--keep-env", "*", *commands, env=env)
+    bw("report", "last", "--format", "html", "-o", str(bw.base / "report.html"))
+    bw("export", "last", "-o", str(bw.base / "export.json"))
+    assert holding(bw.base, secret_shapes.V) == []
+    assert [token for token in secret_shapes.TOKENS if holding(bw.base, token)] == []
+    assert len(list(bw.last_run().glob("*.data"))) == len(lines)
+
+
+def test_tags_branches_and_annotations_are_kept_without_secrets(bw: CommandLine) -> None:
+    token = secret_shapes.TOKENS[0]
+    git = ["git", "-C", str(bw.cwd), "-c", "user.name=x", "-c", "user.email=x@y"]
+    subprocess.run([*git, "init", "-q", "-b", f"feature/{token}"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    bw("run", "--tag", f"password={SECRET}", "--tag", token, "--tag", "nightly", "--", "true")
+    bw("runs", "annotate", "last", f"with {token} and --password {SECRET}, on the new kernel")
+    shown = "".join(
+        bw(*words).stdout for words in (("show", "last"), ("runs", "--json"), ("report", "--format", "json"))
+    )
+    assert "nightly" in (bw.last_run() / "plan.json").read_text()
+    assert "on the new kernel" in shown
+    assert "feature/(redacted)" in shown
+    for secret in (SECRET, token):
+        assert secret not in shown
+        assert holding(bw.base, secret) == []
+
+
+def test_names_of_one_s_own_come_from_the_system_file_or_a_variable(bw: CommandLine) -> None:
+    (bw.cwd / "system.yaml").write_text("system:\n  secrets: [seed-phrase, 'CORP_*']\n")
+    words = ("--env", f"CORP_ID={SECRET}", "--", "echo", "--seed-phrase", SECRET)
+    bw("run", *words, env={"BENCHWRIGHT_SYSTEM": "system.yaml"})
+    bw("run", *words, env={"BENCHWRIGHT_SECRETS": "seed_phrase,CORP_*"})
+    assert {Path(name).suffix for name in holding(bw.base)} == {".gz"}
+    (bw.cwd / "system.yaml").write_text("system:\n  secrets: {a: b}\n")
+    assert "secrets" in bw("run", *words, env={"BENCHWRIGHT_SYSTEM": "system.yaml"}, code=2).stderr
 
 
 def test_what_is_imported_is_kept_without_its_secrets(bw: CommandLine) -> None:

@@ -33,6 +33,7 @@ from benchwright.core.files.stored_file import Unreadable, decode_stored_json, o
 from benchwright.core.files.whole_file import write_own
 from benchwright.core.machine import Machine
 from benchwright.core.results.provenance import History
+from benchwright.core.secrets.redact import redact_text
 from benchwright.runs.checksums import CHECKSUMS, Checksums
 from benchwright.runs.stored_plan import JOBS_VERSION, PLAN_VERSION, TIME, StoredJobs, StoredPlan, decoded_plan
 
@@ -277,6 +278,7 @@ class RunFolder:
         if text is None:
             (self.path / "annotation.json").unlink(missing_ok=True)
         else:
+            text = redact_text(text)
             self.write("annotation.json", {"format": "benchwright-annotation", "version": 1, "text": text})
 
     def read_annotation(self) -> str | None:

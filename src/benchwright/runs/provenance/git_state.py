@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.core.results.provenance import Repository
+from benchwright.core.secrets.redact import redact_text
 from benchwright.runs.provenance.file_digests import digest_of
 
 _PATIENCE_S = 2.0  # for all of them together
@@ -95,7 +96,7 @@ def _branch(root: str) -> str | None:
         said = (folder / "HEAD").read_text().strip()
     except (OSError, UnicodeDecodeError):
         return None
-    return said.removeprefix("ref: refs/heads/") if said.startswith("ref: refs/heads/") else None
+    return redact_text(said.removeprefix("ref: refs/heads/")) if said.startswith("ref: refs/heads/") else None
 
 
 def digests(root: str, listed: bytes) -> dict[str, str] | None:
