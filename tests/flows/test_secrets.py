@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import secret_shapes
 from command_line import CommandLine
+from hostile_checkout import HostileCheckout
 from made_once import MadeOnce
 
 PY = sys.executable
@@ -170,6 +171,37 @@ def test_no_shape_of_a_secret_is_in_any_file_made(bw: CommandLine, part: int) ->
     assert holding(bw.base, secret_shapes.V) == []
     assert [token for token in secret_shapes.TOKENS if holding(bw.base, token)] == []
     assert len(list(bw.last_run().glob("*.data"))) == len(lines)
+
+
+LINKS_ITS_LOG = """
+import json, os, sys
+stream = json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"]
+log = stream.removesuffix(".data") + ".log"
+os.unlink(log)
+os.symlink(sys.argv[1], log)
+sys.exit(3)
+"""
+
+
+def test_a_log_that_became_a_link_is_shown_nowhere(bw: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text(f"the user's own {SECRET}\n")
+    (bw.cwd / "links.py").write_text(LINKS_ITS_LOG)
+    done = bw("run", "--", PY, "links.py", str(tmp_path / "private"), code=1)
+    shown = done.stdout + bw("report", "--format", "html").stdout + bw("show", "last").stdout
+    assert "the user's own" not in shown
+    assert "has no logs" in bw("logs", "last", code=2).stderr
+    for path in bw.last_run().glob("*.log*"):
+        path.unlink()  # the link itself
+    assert holding(bw.base, "the user's own") == []
+
+
+def test_running_a_command_in_a_hostile_checkout_runs_nothing_else(bw: CommandLine, tmp_path: Path) -> None:
+    hostile = HostileCheckout(tmp_path)
+    there = CommandLine(bw.base, hostile.root)
+    body = there.json("run", "--", "true")
+    assert hostile.ran == set()
+    assert body["revisions"][0]["commit"] == hostile.commit
+    assert body["revisions"][0]["modified"] is True
 
 
 def test_tags_branches_and_annotations_are_kept_without_secrets(bw: CommandLine) -> None:
