@@ -10,7 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "commit.gpgSign=false", "log.showSignature=false")
+_SETTINGS: tuple[str, ...] = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "commit.gpgSign=false",
+    "log.showSignature=false",
+)
 _SETTINGS += ("core.pager=cat", "advice.detachedHead=false", "protocol.ext.allow=never", "protocol.fd.allow=never")
 GIT = ("git", *(word for setting in _SETTINGS for word in ("-c", setting)))  # how every command begins
 LISTING = (*GIT, "config", "--list", "--show-scope", "-z")  # prints what `git_variables` needs to know
