@@ -206,7 +206,7 @@ class Trials:
         subject = r.choice(self.subjects[of])
         copied(self.whole, self.base)
         path = self._path(subject.path)
-        done = mutate(r, path, subject.kind, endless=of != "foreign")  # who names a pipe wants it read
+        done = mutate(r, path, subject.kind)
         tried = r.sample(subject.commands, min(commands, len(subject.commands)))
         wrong = [said for command in tried for said in self._try(command, path)]
         wrong += self._neighbour() if of not in ("foreign", "marks") else []

@@ -186,17 +186,14 @@ STRANGE: dict[str, Callable[[Path], None]] = {
 }
 
 
-ENDLESS = ("a pipe", "an endless device")
-
-
-def mutate(r: random.Random, path: Path, kind: str, *, endless: bool = True, strange: bool = True) -> str:
+def mutate(r: random.Random, path: Path, kind: str, *, strange: bool = True) -> str:
     """Damages the file in its place; what was done, for the message of a failing test.
 
-    `strange`: it may become something else than a file; `endless`: one that is never read to its end.
+    `strange`: it may become something else than a file.
     """
     content = path.read_bytes()
     if strange and r.random() < 0.06:
-        what = r.choice(sorted(STRANGE if endless else STRANGE.keys() - set(ENDLESS)))
+        what = r.choice(sorted(STRANGE))
         gone(path)
         STRANGE[what](path)
         return what
