@@ -43,6 +43,26 @@ def test_every_seam_has_at_least_one_variant() -> None:
     assert {group for group, entries in PROJECT["entry-points"].items() if entries} == SEAMS
 
 
+def pins(name: str) -> dict[str, str]:
+    """Normalised name → version."""
+    found = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", package).lower(): version for package, version in found}
+
+
+def test_what_ci_installs_has_hashes_and_the_versions_of_the_constraints() -> None:
+    text = (ROOT / "requirements.ci.txt").read_text(encoding="utf-8")
+    locked = pins("requirements.ci.txt")
+    entries = re.split(r"\n(?=[A-Za-z])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+    assert len(entries) >= len(locked) > 100
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    constraints = pins("constraints.txt")
+    assert {name: v for name, v in locked.items() if constraints.get(name, v) != v} == {}
+    extras = PROJECT["optional-dependencies"]
+    needed = [*PROJECT["dependencies"], *(line for extra in ("dev", "torch", "docs") for line in extras[extra])]
+    names = {re.sub(r"[-_.]+", "-", re.split(r"[\[<>=; ]", line)[0]).lower() for line in needed} - {"benchwright"}
+    assert names - locked.keys() == set()
+
+
 # Every file that can reach a network, and the words of SECURITY.md for it.
 NETWORK = {
     "benchmodels/zoo/huggingface.py": "Hugging Face's hub",
