@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -442,3 +443,24 @@ def test_ten_runs_at_once_on_a_new_base_are_all_in_the_store_after_the_next_comm
     assert [process.wait(timeout=600) for process in started] == [0] * 10
     bw("runs")
     assert list(in_store(bw).values()) == [True] * 10
+
+
+def test_a_stream_that_was_changed_is_told_wherever_its_numbers_are(bw: CommandLine) -> None:
+    bw("run", "--metric", "speed=speed (.*)", "--run-name", "before", "--", "echo", "speed 5")
+    bw("run", "--metric", "speed=speed (.*)", "--run-name", "after", "--", "echo", "speed 5")
+    stream = next(bw.last_run().glob("*.data"))
+    stream.write_text(stream.read_text().replace('"values":[5.0]', '"values":[15.0]'))
+    told = "its stream was changed after the launch had ended"
+    for words in (
+        *(["report", "after", "--format", format_] for format_ in ("screen", "markdown", "csv", "json", "html")),
+        *(["show", "after"], ["compare", "before", "after", "--anyway"], ["compare", "before", "after", "--json"]),
+    ):
+        done = bw(*words, code=None)
+        assert told in " ".join(done.stdout.split()), words
+        assert "15" in done.stdout
+    bw("ingest", str(stream.parent))
+    bw("export", "after", "-o", "after.json")
+    assert told in (bw.cwd / "after.json").read_text()
+    shutil.rmtree(stream.parent)  # now only the store has it
+    assert told in " ".join(bw("report", "after").stdout.split())
+    assert "run.json disagrees" not in bw("store", "check", "--folders").stdout
