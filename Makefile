@@ -11,6 +11,7 @@
 # make fuzz    damaged files through every command that reads them: MUTANTS=5000, starting at FIRST=0
 # make bench   the side-by-side measurements of performance/, with quick settings
 # make kills   kill parts of benchwright at random, KILLS=500 times; nothing may be lost
+# make locked  write requirements.ci.txt again, after a change of dependencies; needs the network
 # make docs    build the documentation into site/
 # make wheels  build both wheels into dist/
 # make format  format the code
@@ -28,12 +29,15 @@ SINCE ?= HEAD
 # Containers often set PYTHONDONTWRITEBYTECODE: each of thousands of processes would compile benchwright for itself.
 PYTEST := PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto --dist loadgroup
 PIP_INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
+# Set in CI: only files whose hashes are in requirements.ci.txt are installed. pip then takes neither a local build of torch, which
+# has no public hash, nor our own folder: that comes last, without looking for anything. So it is not what contributors get.
+LOCKED ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: run specs unit test test-long affected durations check lint lies fuzz bench kills docs wheels format clean
+.PHONY: run specs unit test test-long affected durations check lint lies fuzz bench kills locked docs wheels format clean
 
 run: $(DEV)
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
@@ -83,6 +87,12 @@ bench: $(DEV)
 kills: $(DEV)
 	$(BIN)/python tests/faults/kill_campaign.py --kills $(KILLS) --seed $(SEED)
 
+locked: $(DEV)
+	@sed -n '/^#/p' requirements.ci.txt > requirements.ci.txt.part
+	$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra torch --extra docs -c constraints.txt --universal \
+		--python-version 3.11.5 --generate-hashes --no-header --no-annotate >> requirements.ci.txt.part
+	@mv requirements.ci.txt.part requirements.ci.txt
+
 docs: $(DOCS)
 	$(BIN)/python docs/generate_cli.py docs/reference/cli.md
 	$(BIN)/python docs/generate_schema.py
@@ -100,7 +110,7 @@ clean:
 	rm -rf .venv dist site htmlcov .coverage .coverage.* .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # torch first, alone: it is the one large download, and the rest must match it.
-$(DEV): pyproject.toml constraints.txt
+$(DEV): pyproject.toml constraints.txt $(if $(LOCKED),requirements.ci.txt)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "benchwright needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
 		     "choose another: make PYTHON=python3.12" >&2; exit 2; }
@@ -108,10 +118,12 @@ $(DEV): pyproject.toml constraints.txt
 		echo "setting up .venv; the first time takes some minutes, since torch is large"; \
 		$(PYTHON) -m venv --clear .venv || { \
 			echo "could not create .venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 2; }; }
-	$(PIP_INSTALL) torch
-	$(PIP_INSTALL) -e '.[dev,torch]'
+	$(if $(LOCKED),\
+		$(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: -r requirements.ci.txt && \
+		$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index -e .,\
+		$(PIP_INSTALL) torch && $(PIP_INSTALL) -e '.[dev,torch]')
 	@touch $@
 
 $(DOCS): $(DEV)
-	$(PIP_INSTALL) -e '.[docs]'
+	$(if $(LOCKED),,$(PIP_INSTALL) -e '.[docs]')
 	@touch $@

@@ -41,6 +41,13 @@ def test_every_kind_of_file_is_among_those_that_are_damaged(trials: Trials, of: 
     assert not trials(10_000, of, commands=2)
 
 
+@pytest.mark.unmeasured
+@pytest.mark.timeout(1800)
+def test_no_value_of_a_damaged_stream_changes_without_a_note(trials: Trials) -> None:
+    wrong = list(trials.values(range(FIRST, FIRST + MUTANTS)))
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_same_number_makes_the_same_damage(tmp_path: Path) -> None:
     import random
 

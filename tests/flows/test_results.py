@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +18,9 @@ from command_line import CommandLine
 from kept_runs import Kept
 from made_once import MadeOnce
 from told_runs import NO_NUMBERS, ToldRuns
+
+from benchwright.app.results.kept_runs import Results
+from benchwright.runs.run_folder import RunFolder
 
 PY = sys.executable
 
@@ -393,3 +398,69 @@ def test_plot_draws_a_run_and_a_benchmark_over_runs(bw: CommandLine, told: ToldR
     assert "\x1b" not in drawn
     assert "did not measure 'nothing'" in bw("plot", "last", "nothing", code=2).stderr
     assert "neither a run nor a benchmark is called 'nothing'" in bw("plot", "nothing", code=2).stderr
+
+
+def in_store(bw: CommandLine) -> dict[str, bool]:
+    with Results.choose(bw.base, None, {}) as results:
+        stored = results.existing_store.digests()
+    return {path.name: RunFolder(path).unique_id in stored for path in (bw.base / "runs").iterdir()}
+
+
+def test_a_run_that_a_locked_store_could_not_take_is_added_by_the_next_command(
+    bw: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bw("run", "--run-name", "first", "--", "true")
+    monkeypatch.setattr("benchwright.store.connecting.BUSY_TIMEOUT_S", 0.2)
+    other = sqlite3.connect(bw.base / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    done = bw("run", "--run-name", "second", "--", "true")
+    assert "not in the store yet" in done.stderr
+    assert "the next benchwright command adds it" in done.stderr
+    assert (
+        len(json.loads(bw("runs", "--json").stdout)) == 2
+    )  # still locked: nothing fails, and it is listed all the same
+    other.execute("ROLLBACK")
+    other.close()
+    bw("runs")
+    assert all(in_store(bw).values())
+    assert list((bw.base / "unstored").iterdir()) == []
+
+
+def test_a_run_that_waits_for_the_store_and_is_deleted_meanwhile_is_forgotten(bw: CommandLine) -> None:
+    bw("run", "--", "true")
+    (bw.base / "unstored").mkdir()
+    url = hashlib.sha256(str(bw.base / "store.db").encode()).hexdigest()
+    (bw.base / "unstored" / "gone.2026").write_text(f"{url}\n")
+    (bw.base / "unstored" / "of-another-store").write_text("0\n")
+    bw("runs")
+    assert [path.name for path in (bw.base / "unstored").iterdir()] == ["of-another-store"]
+
+
+@pytest.mark.long
+def test_ten_runs_at_once_on_a_new_base_are_all_in_the_store_after_the_next_command(bw: CommandLine) -> None:
+    argv = bw.argv("run", "--run-name", "one", "--", "true")
+    started = [subprocess.Popen(argv, cwd=bw.cwd, env=bw.env, stdout=subprocess.DEVNULL) for _ in range(10)]
+    assert [process.wait(timeout=600) for process in started] == [0] * 10
+    bw("runs")
+    assert list(in_store(bw).values()) == [True] * 10
+
+
+def test_a_stream_that_was_changed_is_told_wherever_its_numbers_are(bw: CommandLine) -> None:
+    bw("run", "--metric", "speed=speed (.*)", "--run-name", "before", "--", "echo", "speed 5")
+    bw("run", "--metric", "speed=speed (.*)", "--run-name", "after", "--", "echo", "speed 5")
+    stream = next(bw.last_run().glob("*.data"))
+    stream.write_text(stream.read_text().replace('"values":[5.0]', '"values":[15.0]'))
+    told = "its stream was changed after the launch had ended"
+    for words in (
+        *(["report", "after", "--format", format_] for format_ in ("screen", "markdown", "csv", "json", "html")),
+        *(["show", "after"], ["compare", "before", "after", "--anyway"], ["compare", "before", "after", "--json"]),
+    ):
+        done = bw(*words, code=None)
+        assert told in " ".join(done.stdout.split()), words
+        assert "15" in done.stdout
+    bw("ingest", str(stream.parent))
+    bw("export", "after", "-o", "after.json")
+    assert told in (bw.cwd / "after.json").read_text()
+    shutil.rmtree(stream.parent)  # now only the store has it
+    assert told in " ".join(bw("report", "after").stdout.split())
+    assert "run.json disagrees" not in bw("store", "check", "--folders").stdout

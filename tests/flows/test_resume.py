@@ -175,3 +175,31 @@ def test_a_secret_of_the_command_line_has_to_be_given_again(bw: CommandLine) -> 
     assert "'postgres://u:(redacted)@h': secrets are not stored" in refused.stderr
     bw("run", "--resume", *said)
     assert (bw.cwd / "keys").read_text().split() == ["postgres://u:s3cr3t@h"] * 2
+
+
+KILLS_A_PARENT = """
+import os, signal, time
+if os.path.exists("kill"):
+    os.unlink("kill")
+    pid = os.getppid()
+    if {agent}:
+        pid = int(open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(60)
+import torch
+torch.nn.Linear(4, 2)(torch.ones(3, 4))
+"""
+
+
+@pytest.mark.parametrize("agent", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_search_for_models_whose_supervisor_or_agent_was_killed_is_repeated(bw: CommandLine, agent: bool) -> None:
+    pytest.importorskip("torch")
+    (bw.cwd / "net.py").write_text(KILLS_A_PARENT.format(agent=agent))
+    (bw.cwd / "kill").touch()
+    body = bw.json("run", "net.py", "--runtime", "torch-eager", "--stop", "50", code=3)
+    assert [(r["benchmark"], r["reason"], r["launches"]) for r in body["results"]] == [("net.py", "agent_lost", [])]
+    assert "the agent was killed" in bw("report", "last").stdout
+    resumed = bw.json("run", "--resume")
+    assert resumed["id"] == body["id"]
+    assert [(r["benchmark"], r["status"]) for r in resumed["results"]] == [("net.py::Linear@torch-eager", "ok")]
+    assert "there is no unfinished run" in bw("run", "--resume", code=2).stderr

@@ -7,11 +7,14 @@ import html
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import secret_shapes
 from command_line import CommandLine
+from hostile_checkout import HostileCheckout
 from made_once import MadeOnce
 
 PY = sys.executable
@@ -145,6 +148,88 @@ def test_a_run_s_files_are_its_owner_s_unless_they_are_shared(bw: CommandLine) -
         assert modes(bw.last_run()) == {"drwxr-xr-x", "-rw-r--r--"}
     finally:
         os.umask(before)
+
+
+PROGRAMS = "prog curl smbclient mysql mysqldump mariadb 7z redis-cli mongosh sshpass docker podman ldapsearch sqlcmd unzip zip openssl"
+PROGRAMS += " keytool gpg wget http psql git sh env"
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 8))])
+def test_no_shape_of_a_secret_is_in_any_file_made(bw: CommandLine, part: int) -> None:
+    """The programs do nothing but have the right names."""
+    programs = bw.cwd / "programs"
+    programs.mkdir()
+    for name in PROGRAMS.split():
+        (programs / name).symlink_to("/bin/true")
+    lines = [*secret_shapes.COMMANDS, *(f"prog {token}" for token in secret_shapes.TOKENS)][part::8]
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", **secret_shapes.VARIABLES}
+    given = [word for name in secret_shapes.VARIABLES for word in ("--env", f"{name}={secret_shapes.V}")]
+    commands = [word for line in lines for word in ("-c", line)]
+    bw("run", *given, "--keep-env", "*", *commands, env=env)
+    bw("report", "last", "--format", "html", "-o", str(bw.base / "report.html"))
+    bw("export", "last", "-o", str(bw.base / "export.json"))
+    assert holding(bw.base, secret_shapes.V) == []
+    assert [token for token in secret_shapes.TOKENS if holding(bw.base, token)] == []
+    assert len(list(bw.last_run().glob("*.data"))) == len(lines)
+
+
+LINKS_ITS_LOG = """
+import json, os, sys
+stream = json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"]
+log = stream.removesuffix(".data") + ".log"
+os.unlink(log)
+os.symlink(sys.argv[1], log)
+sys.exit(3)
+"""
+
+
+def test_a_log_that_became_a_link_is_shown_nowhere(bw: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text(f"the user's own {SECRET}\n")
+    (bw.cwd / "links.py").write_text(LINKS_ITS_LOG)
+    done = bw("run", "--", PY, "links.py", str(tmp_path / "private"), code=1)
+    shown = done.stdout + bw("report", "--format", "html").stdout + bw("show", "last").stdout
+    assert "the user's own" not in shown
+    assert "has no logs" in bw("logs", "last", code=2).stderr
+    for path in bw.last_run().glob("*.log*"):
+        path.unlink()  # the link itself
+    assert holding(bw.base, "the user's own") == []
+
+
+def test_running_a_command_in_a_hostile_checkout_runs_nothing_else(bw: CommandLine, tmp_path: Path) -> None:
+    hostile = HostileCheckout(tmp_path)
+    there = CommandLine(bw.base, hostile.root)
+    body = there.json("run", "--", "true")
+    assert hostile.ran == set()
+    assert body["revisions"][0]["commit"] == hostile.commit
+    assert body["revisions"][0]["modified"] is True
+
+
+def test_tags_branches_and_annotations_are_kept_without_secrets(bw: CommandLine) -> None:
+    token = secret_shapes.TOKENS[0]
+    git = ["git", "-C", str(bw.cwd), "-c", "user.name=x", "-c", "user.email=x@y"]
+    subprocess.run([*git, "init", "-q", "-b", f"feature/{token}"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    bw("run", "--tag", f"password={SECRET}", "--tag", token, "--tag", "nightly", "--", "true")
+    bw("runs", "annotate", "last", f"with {token} and --password {SECRET}, on the new kernel")
+    shown = "".join(
+        bw(*words).stdout for words in (("show", "last"), ("runs", "--json"), ("report", "--format", "json"))
+    )
+    assert "nightly" in (bw.last_run() / "plan.json").read_text()
+    assert "on the new kernel" in shown
+    assert "feature/(redacted)" in shown
+    for secret in (SECRET, token):
+        assert secret not in shown
+        assert holding(bw.base, secret) == []
+
+
+def test_names_of_one_s_own_come_from_the_system_file_or_a_variable(bw: CommandLine) -> None:
+    (bw.cwd / "system.yaml").write_text("system:\n  secrets: [seed-phrase, 'CORP_*']\n")
+    words = ("--env", f"CORP_ID={SECRET}", "--", "echo", "--seed-phrase", SECRET)
+    bw("run", *words, env={"BENCHWRIGHT_SYSTEM": "system.yaml"})
+    bw("run", *words, env={"BENCHWRIGHT_SECRETS": "seed_phrase,CORP_*"})
+    assert {Path(name).suffix for name in holding(bw.base)} == {".gz"}
+    (bw.cwd / "system.yaml").write_text("system:\n  secrets: {a: b}\n")
+    assert "secrets" in bw("run", *words, env={"BENCHWRIGHT_SYSTEM": "system.yaml"}, code=2).stderr
 
 
 def test_what_is_imported_is_kept_without_its_secrets(bw: CommandLine) -> None:

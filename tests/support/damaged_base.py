@@ -30,6 +30,7 @@ from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.local import LocalExecutor
 from benchwright.kinds.registry import kind_of
 from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.checksums import Checksums
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -208,6 +209,7 @@ def _unfinish(folder: Path) -> None:
     """As if benchwright had been killed before its last launch."""
     for stream in folder.glob("*.R1.*"):
         stream.unlink()
+        Checksums(folder).forget(stream.name)
     body = json.loads((folder / "run.json").read_text()) | {"ended": None, "status": "interrupted"}
     (folder / "run.json").write_text(json.dumps(body))
 

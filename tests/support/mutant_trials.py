@@ -8,23 +8,26 @@ import random
 import resource
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from command_line import CommandLine
 from damaged_base import IMPORTS, copied, files_of, make_base
-from mutants import mutate
+from mutants import gone, mutate
 
 from benchmodels.build.cache import Corrupt, read_manifest, verify
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.node.system import Observation
 from benchwright.environments.built import read_built, why_broken
 from benchwright.kinds.models.discovery.reading import record_discovery
+from benchwright.kinds.registry import kind_of
 from benchwright.kinds.suite.scaling_file import read_scaling
 from benchwright.kinds.suite.setup.prepared import Marks
 from benchwright.record.reading import read_events
+from benchwright.runs.read_run import read_run
+from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.scaling_file import add_observations
 
 COMMAND_LIMIT_S = 60  # far more than any of them takes
@@ -203,11 +206,27 @@ class Trials:
         subject = r.choice(self.subjects[of])
         copied(self.whole, self.base)
         path = self._path(subject.path)
-        done = mutate(r, path, subject.kind, endless=of != "foreign")  # who names a pipe wants it read
+        done = mutate(r, path, subject.kind)
         tried = r.sample(subject.commands, min(commands, len(subject.commands)))
         wrong = [said for command in tried for said in self._try(command, path)]
         wrong += self._neighbour() if of not in ("foreign", "marks") else []
         return [f"seed {seed}: {subject.path} ({done}): {said}" for said in wrong]
+
+    def values(self, seeds: Iterable[int]) -> Iterator[str]:
+        """What `read_run` gives other values for than were measured, without a word: one line for each seed."""
+        copied(self.whole, self.base)
+        streams = sorted(p for p in self.base.glob("runs/*/*.data") if "unfinished" not in p.parent.name)
+        whole = {p.parent: read.numbers for p in streams if (read := _values_of(RunFolder(p.parent))) is not None}
+        for seed in seeds:
+            r = random.Random(f"values {seed}")
+            path = r.choice(streams)
+            before = path.read_bytes()
+            done = mutate(r, path, "lines")
+            read = _values_of(RunFolder(path.parent))
+            if read is not None and read.numbers != whole[path.parent] and path.stem not in read.doubted:
+                yield f"seed {seed}: {path.name} ({done}): its values changed without a note"
+            gone(path)
+            path.write_bytes(before)
 
     def _path(self, place: str) -> Path:
         if not place.startswith("runs/"):
@@ -260,6 +279,24 @@ class Trials:
             done = self.bw("report", NEIGHBOUR, code=None)
         if done.returncode != 0:
             yield f"the neighbour cannot be shown: {done.stderr[-2000:]}"
+
+
+class _Read(NamedTuple):
+    numbers: list[object]
+    doubted: set[str]  # the jobs whose stream was changed, or is missing, and said to be so
+
+
+def _values_of(folder: RunFolder) -> _Read | None:
+    """None: it is refused, which tells enough."""
+    try:
+        run = read_run(folder, kind_of)
+    except BenchwrightError:
+        return None
+    launches = [launch for result in run.results for launch in result.launches]
+    said = {x.job: f"{x.detail} {' '.join(note.text for note in x.notes)}" for x in launches}
+    numbers: list[object] = [(x.job, x.status, x.duration_s, repr(x.measurements), repr(x.facts)) for x in launches]
+    doubted = {job for job, text in said.items() if "stream was changed" in text or "stream is missing" in text}
+    return _Read(numbers, doubted)
 
 
 @contextmanager

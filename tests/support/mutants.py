@@ -162,7 +162,7 @@ def damaged(r: random.Random, content: bytes, kind: str) -> bytes:
     return r.choice(_ANYTHING)(r, content or b"x")
 
 
-def _gone(path: Path) -> None:
+def gone(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif path.is_symlink() or path.exists():
@@ -186,18 +186,15 @@ STRANGE: dict[str, Callable[[Path], None]] = {
 }
 
 
-ENDLESS = ("a pipe", "an endless device")
-
-
-def mutate(r: random.Random, path: Path, kind: str, *, endless: bool = True, strange: bool = True) -> str:
+def mutate(r: random.Random, path: Path, kind: str, *, strange: bool = True) -> str:
     """Damages the file in its place; what was done, for the message of a failing test.
 
-    `strange`: it may become something else than a file; `endless`: one that is never read to its end.
+    `strange`: it may become something else than a file.
     """
     content = path.read_bytes()
     if strange and r.random() < 0.06:
-        what = r.choice(sorted(STRANGE if endless else STRANGE.keys() - set(ENDLESS)))
-        _gone(path)
+        what = r.choice(sorted(STRANGE))
+        gone(path)
         STRANGE[what](path)
         return what
     path.write_bytes(changed := damaged(r, content, kind))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from benchwright.store.schema import VERSION
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ENTRY_POINTS = [
@@ -39,6 +41,75 @@ def test_entry_point_loads(value: str) -> None:
 
 def test_every_seam_has_at_least_one_variant() -> None:
     assert {group for group, entries in PROJECT["entry-points"].items() if entries} == SEAMS
+
+
+def pins(name: str) -> dict[str, str]:
+    """Normalised name → version."""
+    found = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", package).lower(): version for package, version in found}
+
+
+def test_what_ci_installs_has_hashes_and_the_versions_of_the_constraints() -> None:
+    text = (ROOT / "requirements.ci.txt").read_text(encoding="utf-8")
+    locked = pins("requirements.ci.txt")
+    entries = re.split(r"\n(?=[A-Za-z])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+    assert len(entries) >= len(locked) > 100
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    constraints = pins("constraints.txt")
+    assert {name: v for name, v in locked.items() if constraints.get(name, v) != v} == {}
+    extras = PROJECT["optional-dependencies"]
+    needed = [*PROJECT["dependencies"], *(line for extra in ("dev", "torch", "docs") for line in extras[extra])]
+    names = {re.sub(r"[-_.]+", "-", re.split(r"[\[<>=; ]", line)[0]).lower() for line in needed} - {"benchwright"}
+    assert names - locked.keys() == set()
+
+
+# Every file that can reach a network, and the words of SECURITY.md for it.
+NETWORK = {
+    "benchmodels/zoo/huggingface.py": "Hugging Face's hub",
+    "benchwright/agent/serving.py": "a server that a benchmark starts",
+    "benchwright/artifacts/sources/cloud.py": "files that a specification names",
+    "benchwright/artifacts/sources/web.py": "files that a specification names",
+    "benchwright/delivery/http_post.py": "webhooks",
+    "benchwright/environments/installers.py": "pip's or uv's indexes",
+    "benchwright/executors/android/adb.py": "adb",
+    "benchwright/executors/ssh_connection.py": "ssh to nodes",
+    "benchwright/kinds/suite/benchfile/compat_modules/benchmate_stand_in/benchmate/hugginface.py": "install steps of a benchfile",
+    "benchwright/kinds/suite/benchfile/compat_modules/milabench/fs.py": "install steps of a benchfile",
+    "benchwright/kinds/suite/setup/definitions.py": "git clone of definitions",
+    "benchwright/regress/mercurial.py": "hg pull",
+    "benchwright/regress/notify/mail.py": "mail over SMTP",
+    "benchwright/regress/repository.py": "git fetch",
+    "benchwright/store/connecting.py": "PostgreSQL",
+}
+REACHES_OUT = re.compile(
+    r"\burllib\.request\b|\bhttp\.client\b|\bsmtplib\b|create_connection|import psycopg|import requests|import httpx|import aiohttp"
+    r"|\bs3fs\b|snapshot_download|list_models|load_dataset|\[\*?_?GIT, \"clone\"|\"clone\"|\"fetch\", |\"pull\"|\"ssh\"\)|which\(\"ssh|which\(\"adb"
+    r"|\"pip\", \"install\"|socket\.getaddrinfo|ftplib|telnetlib|xmlrpc|asyncio\.open_connection"
+)
+
+
+def test_every_use_of_the_network_is_listed() -> None:
+    found = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src").rglob("*.py")
+        if REACHES_OUT.search(path.read_text(encoding="utf-8"))
+    }
+    assert found <= NETWORK.keys()
+    told = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert [words for words in NETWORK.values() if words not in told] == []
+
+
+def test_the_pages_tell_the_version_of_the_store() -> None:
+    said = {
+        (path.name, found)
+        for path in PAGES
+        if "decisions" not in path.parts and path.name != "CHANGELOG.md"
+        for found in re.findall(
+            r"(?:store\.db: (?:intact, )?|[Ss]chema )(?:has a )?version(?:, now)? `?(\d{4})",
+            path.read_text(encoding="utf-8"),
+        )
+    }
+    assert said == {("files.md", VERSION), ("store.md", VERSION)}
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -6,6 +6,7 @@ import base64
 import os
 
 from benchwright.agent.message_pipe import LONGEST_LINE, Speaker
+from benchwright.core.files.private_files import not_through_a_link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class ReturnedJob:
         """Whether there is more."""
         most = _MOST_AT_END if self.has_ended else _MOST_CHUNKS[name]
         try:
-            with open(self._paths[name], "rb") as file:
+            with open(self._paths[name], "rb", opener=not_through_a_link) as file:
                 file.seek(self._began[name] + self._sent[name])
                 for _ in range(most):
                     if self._speaker.backed_up:

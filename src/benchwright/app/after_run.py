@@ -15,7 +15,7 @@ from benchwright.analysis.remarks import far_apart, few_launches, remarks, thinn
 from benchwright.analysis.roofline import rooflines
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.results.scoring import Scoring, scores_of
-from benchwright.core.errors import BenchwrightError, InvalidInput
+from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
 from benchwright.core.inputs.specification import CONTROL
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
@@ -204,10 +204,18 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
 def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:
     """Adds a finished run to the store; returns what went wrong. Nothing is lost then: the run folder has everything."""
     from benchwright.app.results.kept_runs import Results
+    from benchwright.app.results.run_digest import remember_unstored
 
     try:
         with Results.choose(base, store, os.environ) as results:
-            results.ingest(RunFolder(Path(run.folder)), run if _is_as_written(run) else None)
+            try:
+                results.ingest(RunFolder(Path(run.folder)), run if _is_as_written(run) else None)
+            except StoreTrouble as error:
+                is_passing = "benchwright ingest" in error.remedy  # locked or full, not damaged
+                if not is_passing or not remember_unstored(results.base, results.url, run.id):
+                    raise
+                said = f"{error.where}: {error.what}; the next benchwright command adds it"
+                return [f"{run.id} is complete, but not in the store yet: {said}"]
     except Exception as error:  # no error of the store may make a complete run look failed
         words = str(error) if isinstance(error, BenchwrightError) else f"{type(error).__name__}: {error}"
         return [f"{run.id} is complete, but not in the store: {words}"]

@@ -176,7 +176,7 @@ class _Measurement:
         )
 
     def _planned(self, benchmarks: Sequence[Benchmark]) -> Plan:
-        return make_plan(
+        plan = make_plan(
             benchmarks,
             self.machine,
             self.stored.settings,
@@ -187,6 +187,7 @@ class _Measurement:
             not_ready={b.name: why for b in benchmarks if (why := self.stored.not_ready.get(b.name)) is not None},
             goes_on=self.made > 0 or any(b.is_open for b in self.stored.benchmarks),
         )
+        return msgspec.structs.replace(plan, skipped=plan.skipped | self.scripts.lost)
 
     def _show_plan(self) -> None:
         """As it is written down, so that this run and the one that is read back are equal."""
@@ -313,7 +314,8 @@ class _Measurement:
             self._tell(text)
 
     def _add(self, number: int, total: int, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
-        launches = [recorded(job, outcomes.get(job.id), self.benchmarks[job.benchmark]) for job in jobs]
+        known = self.benchmarks, self.folder.checksums
+        launches = [recorded(job, outcomes.get(job.id), *known) for job in jobs]
         made = self.launches[jobs[0].benchmark]
         made += launches
         made.sort(key=lambda launch: self.places[launch.job])

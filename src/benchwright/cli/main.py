@@ -13,6 +13,7 @@ import click
 from benchwright.cli import milabench_words
 from benchwright.cli.terminal import fill_closed, forget_stdout
 from benchwright.core.errors import BenchwrightError, did_you_mean
+from benchwright.core.files.stored_file import read_stored
 from benchwright.version import __version__
 
 # name → module below benchwright.cli that holds `command`, and what `--help` says about it.
@@ -170,6 +171,20 @@ def cli(ctx: click.Context) -> None:
     """Measure machine-learning performance, honestly."""
     if ctx.invoked_subcommand is None:
         click.echo(START, nl=False)
+    elif path := os.environ.get("BENCHWRIGHT_SYSTEM") or os.environ.get("MILABENCH_SYSTEM"):
+        _learn_secrets(path)
+
+
+def _learn_secrets(system_file: str) -> None:
+    """The names that the machine's system file calls secret; most files have none, and are not parsed."""
+    try:
+        named = b"secrets" in read_stored(system_file)
+    except OSError:
+        return  # told by the commands that need the file
+    if named:
+        from benchwright.kinds.suite.system_file import read_system
+
+        read_system(system_file)
 
 
 def main(args: list[str] | None = None) -> object:

@@ -1,19 +1,28 @@
-"""Reading JSON of other tools: whatever is wrong with it becomes InvalidInput, with the place."""
+"""Reading files of other tools: whatever is wrong with one becomes InvalidInput, with the place.
+
+Only plain files of a limited size are read: a device may never end, a pipe may block for ever, and JSON takes several times
+its size in memory.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.core.files.stored_file import NOT_REGULAR, open_stored
+from benchwright.core.numbers.quantities import format_bytes
 
 Shape = TypeVar("Shape")
+MOST_JSON_BYTES = 128 << 20  # of a document, which is in memory as a whole
+MOST_LINES_BYTES = 4 << 30  # of a file that is read line by line
 # A lone surrogate cannot be encoded as UTF-8, and not every database stores NUL.
 _UNWRITABLE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
 
@@ -25,6 +34,31 @@ class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
     body: Any
     digest: str  # of its bytes
     changed: float  # when it was last written, in seconds since 1970
+
+
+def open_foreign(path: Path, most_bytes: int) -> BinaryIO:
+    """The file, open for reading; InvalidInput if it is not a plain file or larger than that."""
+    try:
+        file = open_stored(path)
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        remedy = "write it to a file first" if what == NOT_REGULAR else None
+        raise InvalidInput(f"cannot be read: {what}", where=str(path), remedy=remedy) from error
+    size = os.fstat(file.fileno()).st_size
+    if size > most_bytes:
+        file.close()
+        raise InvalidInput(
+            f"has {format_bytes(size)}; result files of up to {format_bytes(most_bytes)} are read",
+            where=str(path),
+            remedy="export fewer samples, or several files",
+        )
+    return file
+
+
+def read_foreign(path: Path) -> bytes:
+    """The content of a JSON file; InvalidInput as `open_foreign`. A file that grows meanwhile is read as far as is allowed."""
+    with open_foreign(path, MOST_JSON_BYTES) as file:
+        return file.read(MOST_JSON_BYTES)
 
 
 def load(path: Path) -> ForeignFile:
@@ -40,7 +74,7 @@ def load(path: Path) -> ForeignFile:
 @lru_cache(maxsize=1)  # every importer looks at the file, and one of them reads it
 def _loaded(path: Path, _version: tuple[int, ...]) -> ForeignFile:
     where = str(path)
-    raw = path.read_bytes()
+    raw = read_foreign(path)
     changed = path.stat().st_mtime
     return ForeignFile(path=where, body=_decode(raw, where), digest=hashlib.sha256(raw).hexdigest(), changed=changed)
 

@@ -11,7 +11,7 @@ from benchwright.core.errors import BrokenPlugin, InvalidInput
 from benchwright.core.plugins.registry import Registry
 from benchwright.core.run import Run
 from benchwright.exchange.base import ENTRY_POINT_GROUP, Importer
-from benchwright.exchange.foreign_json import load
+from benchwright.exchange.foreign_json import MOST_LINES_BYTES, load, open_foreign
 
 IMPORTERS: Registry[Callable[[], Importer]] = Registry(
     ENTRY_POINT_GROUP,
@@ -49,6 +49,8 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
     broken: list[str] = []
     importers = [importer_named(tool)] if tool is not None else _all(broken)
     if not path.is_dir():
+        if path.exists():
+            open_foreign(path, MOST_LINES_BYTES).close()
         importer = importers[0] if tool is not None else _recogniser(importers, path)
         if importer is None:
             raise _unknown(path, broken)

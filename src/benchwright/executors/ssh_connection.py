@@ -18,6 +18,7 @@ from benchwright.agent.node_probe import ANSWER
 from benchwright.agent.processes.process_tree import MARKER
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import Node
+from benchwright.core.secrets.names import OWN_VARIABLE
 from benchwright.executors.agent_process import AGENT_FOLDER, agent_words
 from benchwright.version import __version__
 
@@ -88,7 +89,8 @@ class SshConnection:
 
     def agent_words(self, token: str) -> list[str]:
         """The local command that starts an agent there and stays connected to it; its processes carry `token`."""
-        return self.words(agent_words(self._python, self._agent_folder), {MARKER: token})
+        known = {name: value for name in (OWN_VARIABLE,) if (value := os.environ.get(name))}
+        return self.words(agent_words(self._python, self._agent_folder), {MARKER: token, **known})
 
     def start_visit(self, *arguments: str) -> Visit:
         """Ask the node something: see `benchwright.agent.node_probe`."""

@@ -23,7 +23,7 @@ from benchwright.record.loops.loops import MEASURED, LoopRecord, counting_loops
 from benchwright.record.loops.verdict import judge_loops, lost_ranks
 from benchwright.record.measurements import measurements_of, without_clashes
 from benchwright.record.notes import cpu_share, stream_notes, without_secrets
-from benchwright.record.reading import Event, read_events
+from benchwright.record.reading import Event, read_events, stream_checksum
 from benchwright.record.samples import Span
 from benchwright.record.standstill import late_notes, standstill_notes
 from benchwright.record.turns import judge_turns, left_out, own_only, takes_turns
@@ -32,12 +32,25 @@ from benchwright.record.voir_rates import add_gpu_samples, measured_through_voir
 
 _CLOCK_SLACK_NS = 1_000_000_000
 _CLOCK_MOVED_S = 1.0
+_CHANGED = Note(
+    text="its stream was changed after the launch had ended, so these may not be the numbers that were measured",
+    evidence="its SHA-256 sum is not the one in checksums.sha256",
+    remedy="restore the file from a copy, or measure again",
+)
 
 
-def record_stream(path: str | Path, job: Job, benchmark: Benchmark, kinds: Kinds) -> Launch:
-    """The launch recorded in a stream file; a missing file is a failed launch. `kinds` gives the benchmark's kind."""
+def record_stream(
+    path: str | Path, job: Job, benchmark: Benchmark, kinds: Kinds, checksum: str | None = None
+) -> Launch:
+    """The launch recorded in a stream file; a missing file is a failed launch. `kinds` gives the benchmark's kind.
+
+    `checksum`: of the stream when its launch ended, if known; a note says that it has another one now.
+    """
     try:
-        return record_launch(read_events(path), job, benchmark, kinds)
+        launch = record_launch(read_events(path), job, benchmark, kinds)
+        if checksum is None or stream_checksum(path) == checksum:
+            return launch
+        return msgspec.structs.replace(launch, notes=(_CHANGED, *launch.notes))
     except (FileNotFoundError, IsADirectoryError):
         launch = record_launch((), job, benchmark, kinds)
         return msgspec.structs.replace(

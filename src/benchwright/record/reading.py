@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -67,6 +68,15 @@ def read_events(path: str | Path) -> Iterator[Event]:
         for line in stream:
             if line.strip():
                 yield decode_line(line)
+
+
+def stream_checksum(path: str | Path) -> str:
+    """The SHA-256 sum of its bytes, in hexadecimal; OSError if it cannot be read."""
+    digest = hashlib.sha256()
+    with open_stored(path) as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def append_events(path: str | Path, events: Sequence[Event]) -> None:

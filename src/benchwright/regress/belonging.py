@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from benchwright.core.errors import InvalidInput
 from benchwright.regress.building.environment import has_editable_install, inherited_python
-from benchwright.regress.repository import QUICK_S, CommandFailed, SourceRepository, call
+from benchwright.regress.repository import CommandFailed, SourceRepository, call_git
 from benchwright.regress.variation import Variation
 
 _CODE = (".py", ".sh", ".yaml", ".yml", ".cfg", ".ini", ".json", ".pl", ".rb", ".js", ".R", ".jl")
@@ -67,7 +67,7 @@ def _is_ignored(repository: SourceRepository, path: str) -> bool:
     if repository.kind != "git":
         return True  # it is not in the other tree, and there is no quick way to ask
     try:
-        call(["git", "check-ignore", "--quiet", "--", path], repository.root, within_s=QUICK_S)
+        call_git("check-ignore", "--quiet", "--", path, folder=repository.root)
     except CommandFailed:
         return False
     return True

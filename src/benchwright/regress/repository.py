@@ -12,14 +12,10 @@ from typing import Protocol
 import msgspec
 
 from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
+from benchwright.core.git_command import GIT, LISTING, git_variables
 
 QUICK_S, SLOW_S = 60.0, 3600.0  # what reads the history; what may transfer or check out much
 _FIELDS = "%H%x00%ct%x00%P%x00%s"
-# Set where git started us (a hook): they would lead every call to that repository.
-_LEADING_ELSEWHERE = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"),
-    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
-)
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,14 +76,13 @@ class CommandFailed(Exception):
     """git or hg failed; the text is its own."""
 
 
-def call(argv: Sequence[str], folder: Path, *, within_s: float, env: Mapping[str, str] | None = None) -> str:
-    """What a program printed; CommandFailed with its own words if it failed, or took longer."""
+def call(
+    argv: Sequence[str], folder: Path, *, within_s: float, env: Mapping[str, str] | None = None, listed: str = ""
+) -> str:
+    """What a program printed; CommandFailed with its own words if it failed, or took longer. `listed`: see `git_variables`."""
     import subprocess
 
-    variables = {name: value for name, value in os.environ.items() if name not in _LEADING_ELSEWHERE}
-    variables |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "HGPLAIN": "1", "LC_ALL": "C.UTF-8"}
-    variables |= env or {}
-    variables.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
+    variables = git_variables(os.environ, listed) | {"HGPLAIN": "1", "LC_ALL": "C.UTF-8"} | dict(env or {})
     try:
         done = subprocess.run(
             argv, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, timeout=within_s
@@ -98,7 +93,8 @@ def call(argv: Sequence[str], folder: Path, *, within_s: float, env: Mapping[str
         raise CommandFailed(f"{argv[0]}: {error.strerror}") from None
     if done.returncode != 0:
         raise CommandFailed(_reason(done.stderr.decode("utf-8", "replace")) or f"exit code {done.returncode}")
-    return done.stdout.decode("utf-8", "replace")
+    # What cannot be decoded is kept where it is given back to git.
+    return done.stdout.decode("utf-8", "surrogateescape" if argv == LISTING else "replace")
 
 
 def _reason(printed: str) -> str:
@@ -106,6 +102,12 @@ def _reason(printed: str) -> str:
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     wrong = [line for line in lines if line.startswith(("fatal:", "error:", "abort:"))]
     return re.sub(r"^(fatal|error|abort): ", "", (wrong or lines or [""])[-1])
+
+
+def call_git(*words: str, folder: Path, within_s: float = QUICK_S, env: Mapping[str, str] | None = None) -> str:
+    """What git printed there, without any program that the checkout names; CommandFailed as `call`."""
+    listed = call(LISTING, folder, within_s=QUICK_S)
+    return call([*GIT, *words], folder, within_s=within_s, env=env, listed=listed)
 
 
 class GitRepository:
@@ -123,7 +125,7 @@ class GitRepository:
         if not place.is_dir():
             raise InvalidInput(f"there is no folder '{folder}'", where=where, remedy="check the name")
         try:
-            root = call(["git", "rev-parse", "--show-toplevel"], place, within_s=QUICK_S).rstrip("\n")
+            root = call([*GIT, "rev-parse", "--show-toplevel"], place, within_s=QUICK_S).rstrip("\n")
         except CommandFailed as error:
             remedy = "name the folder of a git repository"
             raise InvalidInput(f"{place}: {error}", where=where, remedy=remedy) from None
@@ -213,28 +215,12 @@ class GitRepository:
 
     def _check_out_submodules(self, place: Path) -> None:
         """From the user's own checkout where that has the commit, so that no network is needed."""
-        call(
-            [
-                *_GIT,
-                *self._local_submodules(place),
-                "submodule",
-                "--quiet",
-                "update",
-                "--init",
-                "--recursive",
-                "--force",
-            ],
-            place,
-            within_s=SLOW_S,
-        )
+        words = [*self._local_submodules(place), "submodule", "--quiet", "update", "--init", "--recursive", "--force"]
+        call_git(*words, folder=place, within_s=SLOW_S)
 
     def _local_submodules(self, place: Path) -> list[str]:
         """Settings that name the copies which the user's repository has of the submodules."""
-        names = call(
-            [*_GIT, "config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"\.path$"],
-            place,
-            within_s=QUICK_S,
-        )
+        names = call_git("config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"\.path$", folder=place)
         settings = []
         for name in re.findall(r"^submodule\.(.+)\.path$", names, re.MULTILINE):
             copy = self._git_folder() / "modules" / name
@@ -244,10 +230,8 @@ class GitRepository:
         return settings
 
     def _submodule_commit(self, place: Path, name: str) -> str:
-        path = call(
-            [*_GIT, "config", "--file", ".gitmodules", f"submodule.{name}.path"], place, within_s=QUICK_S
-        ).strip()
-        found = re.match(r"160000 commit ([0-9a-f]+)", call([*_GIT, "ls-tree", "HEAD", path], place, within_s=QUICK_S))
+        path = call_git("config", "--file", ".gitmodules", f"submodule.{name}.path", folder=place).strip()
+        found = re.match(r"160000 commit ([0-9a-f]+)", call_git("ls-tree", "HEAD", path, folder=place))
         return found[1] if found else ""
 
     def _git_folder(self) -> Path:
@@ -263,11 +247,7 @@ class GitRepository:
         return [_commit(*fields[at : at + 4]) for at in range(0, len(fields) - 4, 5)]
 
     def _git(self, *words: str, within_s: float = QUICK_S) -> str:
-        return call([*_GIT, *words], self.root, within_s=within_s)
-
-
-# Hooks belong to the user's work, not to ours; a watcher of the file system would outlive us.
-_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
+        return call_git(*words, folder=self.root, within_s=within_s)
 
 
 def _commit(hash: str, seconds: str, parents: str, subject: str) -> Commit:
@@ -277,7 +257,7 @@ def _commit(hash: str, seconds: str, parents: str, subject: str) -> Commit:
 
 def _has(repository: Path, commit: str) -> bool:
     try:
-        call([*_GIT, "cat-file", "-e", f"{commit}^{{commit}}"], repository, within_s=QUICK_S)
+        call_git("cat-file", "-e", f"{commit}^{{commit}}", folder=repository)
     except CommandFailed:
         return False
     return True

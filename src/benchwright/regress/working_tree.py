@@ -8,10 +8,9 @@ from pathlib import Path
 
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.numbers.quantities import format_bytes
-from benchwright.regress.repository import SLOW_S, CommandFailed, Commit, GitRepository, call
+from benchwright.regress.repository import SLOW_S, CommandFailed, Commit, GitRepository, call_git
 
 _MOST_NEW_BYTES = 64 << 20  # of files that git does not know yet: more are data, and would be copied
-_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false")
 _NOBODY = {"NAME": "benchwright", "EMAIL": "benchwright@localhost"}
 
 
@@ -52,4 +51,4 @@ def _tree(repository: GitRepository, index: Path) -> str:
 
 
 def _git(repository: GitRepository, *words: str, env: dict[str, str] | None = None) -> str:
-    return call([*_GIT, *words], repository.root, within_s=SLOW_S, env=env).strip()
+    return call_git(*words, folder=repository.root, within_s=SLOW_S, env=env).strip()

@@ -9,12 +9,14 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Collection, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.events.hidden_lines import HiddenLines
+from benchwright.core.files.private_files import not_through_a_link
 from benchwright.runs.run_folder import RunFolder
 
 DISCOVERY = "discovery"  # in a run's folder: what scripts told, and what was found in them
@@ -32,11 +34,11 @@ class Log(msgspec.Struct, frozen=True):
 
 
 def logs_in(folder: Path) -> list[Log]:
-    """Every log of a run, in the order of writing."""
+    """Every log of a run, in the order of writing. A link is none: it may lead to a file that is nobody else's business."""
     found: dict[str, Path] = {}
     for path in folder.iterdir():
         for suffix in (".log", ".log.gz"):
-            if path.name.endswith(suffix) and path.is_file():
+            if path.name.endswith(suffix) and path.is_file() and not path.is_symlink():
                 job = path.name[: -len(suffix)]
                 if (
                     suffix == ".log" or job not in found
@@ -72,7 +74,9 @@ def read_log(log: Log) -> Iterator[bytes]:
     import gzip
 
     hidden = HiddenLines()
-    with gzip.open(log.path, "rb") if log.compressed else open(log.path, "rb") as handle:
+    with ExitStack() as stack:
+        raw = stack.enter_context(open(log.path, "rb", opener=not_through_a_link))
+        handle = stack.enter_context(gzip.GzipFile(fileobj=raw)) if log.compressed else raw
         try:
             while block := handle.read(_BLOCK_BYTES):
                 yield hidden.feed(block)[0]
@@ -112,7 +116,7 @@ def follow_log(folder: RunFolder, log: Log) -> Iterator[bytes]:
     """A raw log from its beginning, and what is added, until the run ends or the log is compressed."""
     path = Path(log.path)
     hidden = HiddenLines()
-    with open(path, "rb") as handle:
+    with open(path, "rb", opener=not_through_a_link) as handle:
         while True:
             busy = folder.is_busy()  # checked before reading, so that the last output is not missed
             block = handle.read(_BLOCK_BYTES)

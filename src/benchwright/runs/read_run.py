@@ -17,6 +17,7 @@ from benchwright.plan.placement import make_plan
 from benchwright.record import record_stream
 from benchwright.runs.assembly import RunParts, assemble
 from benchwright.runs.base import Kinds
+from benchwright.runs.checksums import Checksums
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
 
@@ -51,9 +52,12 @@ def _read_run(folder: RunFolder, kinds: Kinds) -> Run:
     benchmarks = {b.name: b for b in stored.benchmarks}
     launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
     ended = isinstance(ending.ended, str)  # then every job was launched: a missing stream was removed
+    checksums = Checksums(folder.path)
     for job in (job for jobs in plan.launches for job in jobs):
-        if ended or Path(job.stream).is_file():
-            launches[job.benchmark].append(record_stream(job.stream, job, benchmarks[job.benchmark], kinds))
+        checksum = checksums.of(job.stream)
+        if ended or checksum is not None or Path(job.stream).is_file():
+            launch = record_stream(job.stream, job, benchmarks[job.benchmark], kinds, checksum)
+            launches[job.benchmark].append(launch)
     if unfinished:
         # A stream without an end is not lost: its job still runs.
         launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}

@@ -105,10 +105,10 @@ def _is_unfinished(folder: RunFolder) -> bool:
 
 
 def _would_repeat(body: dict[str, object]) -> bool:
-    """Whether run.json, which may have been edited by hand, has a launch that did not end by itself."""
-    results = (r for r in _list(body.get("results")) if isinstance(r, dict))
+    """Whether run.json, which may have been edited by hand, has a launch, or a search, that did not end by itself."""
+    results = [r for r in _list(body.get("results")) if isinstance(r, dict)]
     launches = (x for r in results for x in _list(r.get("launches")))
-    return any(isinstance(x, dict) and x.get("reason") in _REPEATED for x in launches)
+    return any(isinstance(x, dict) and x.get("reason") in _REPEATED for x in (*results, *launches))
 
 
 def _list(value: object) -> list[object]:

@@ -8,6 +8,7 @@ runs/<name>.<time>/
   provenance.json  code, repositories, environment and packages that its numbers depend on
   packages.json    package versions of the measured environments
   <stem>.data      event streams, one for each job          <stem>.log.gz   what the program printed
+  checksums.sha256  of each stream, when its launch had ended
   lock             held while a benchwright writes here
 """
 
@@ -32,6 +33,8 @@ from benchwright.core.files.stored_file import Unreadable, decode_stored_json, o
 from benchwright.core.files.whole_file import write_own
 from benchwright.core.machine import Machine
 from benchwright.core.results.provenance import History
+from benchwright.core.secrets.redact import redact_text
+from benchwright.runs.checksums import CHECKSUMS, Checksums
 from benchwright.runs.stored_plan import JOBS_VERSION, PLAN_VERSION, TIME, StoredJobs, StoredPlan, decoded_plan
 
 T = TypeVar("T")
@@ -83,6 +86,7 @@ class RunFolder:
         self.path = path
         self._head = head
         self._read: dict[str, bytes] | None = None  # files read already, if each is to be read once
+        self._checksums: Checksums | None = None
 
     @property
     def id(self) -> str:
@@ -101,6 +105,13 @@ class RunFolder:
         if name not in self._read:
             self._read[name] = read_stored(self.path / name)
         return self._read[name]
+
+    @property
+    def checksums(self) -> Checksums:
+        """For whoever makes the run: read once."""
+        if self._checksums is None:
+            self._checksums = Checksums(self.path)
+        return self._checksums
 
     @property
     def unique_id(self) -> str:
@@ -267,6 +278,7 @@ class RunFolder:
         if text is None:
             (self.path / "annotation.json").unlink(missing_ok=True)
         else:
+            text = redact_text(text)
             self.write("annotation.json", {"format": "benchwright-annotation", "version": 1, "text": text})
 
     def read_annotation(self) -> str | None:
@@ -309,6 +321,10 @@ class RunFolder:
                 while (aside := self.path / f"{stem}.interrupted-{number}{suffix}").exists():
                     number += 1
                 path.rename(aside)
+        try:
+            self.checksums.forget(f"{stem}.data")
+        except OSError as error:
+            raise _unwritable(self.path / CHECKSUMS, error) from error
 
 
 def _check_version(plan: object, path: Path) -> None:

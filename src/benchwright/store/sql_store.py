@@ -31,7 +31,7 @@ from benchwright.store.connecting import (
 )
 from benchwright.store.ingesting import insert_or, pack_entry, pack_run, put_runs
 from benchwright.store.integrity import duplicates, problems, samples_of, unpacked
-from benchwright.store.migrations import upgrade
+from benchwright.store.migrations import load_alembic, upgrade
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, plain, unpack_document
 from benchwright.store.run_query import row_of, select_runs
 from benchwright.store.samples import DamagedSamples
@@ -332,6 +332,7 @@ def _made_ready(database: Database, engine: Engine, create: bool) -> str:
         raise no_store_yet(database.where)
     if database.path is not None:
         set_up_file(engine)
+    load_alembic()
     with writing(engine, database.where) as connection:
         upgrade(connection)
     return schema.VERSION

@@ -7,6 +7,7 @@ import shlex
 import string
 
 import pytest
+import secret_shapes
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -164,6 +165,58 @@ def test_an_ordinary_word_is_left_alone(index: int) -> None:
     shown = redact_words(ORDINARY)
     assert shown[index] == ORDINARY[index]
     assert redact_text(ORDINARY[index]) == ORDINARY[index]
+
+
+@pytest.mark.parametrize("line", secret_shapes.COMMANDS)
+def test_no_shape_of_a_secret_on_a_line_is_kept(line: str) -> None:
+    words = shlex.split(line)
+    shown = redact_words(words)
+    assert secret_shapes.V not in " ".join(shown)
+    assert secret_shapes.V not in redact_text(line)
+    assert len(shown) == len(words)
+    assert redact_words(shown) == shown
+    assert redact_text(redact_text(line)) == redact_text(line)
+
+
+@pytest.mark.parametrize("token", secret_shapes.TOKENS)
+@pytest.mark.parametrize("around", ["{}", "x {} y", "--header={}", '"{}"', "https://h/{}", "feature/{}"])
+def test_no_token_of_a_vendor_is_kept(token: str, around: str) -> None:
+    assert token[6:] not in redact_text(around.format(token))
+
+
+@pytest.mark.parametrize("name", secret_shapes.VARIABLES)
+def test_no_secret_variable_is_kept(name: str) -> None:
+    assert redact(secret_shapes.VARIABLES)[name] == REDACTED
+    assert secret_shapes.V not in redact_text(f"export {name}={secret_shapes.V}")
+
+
+def test_there_are_more_than_two_hundred_shapes() -> None:
+    assert len(secret_shapes.COMMANDS) + len(secret_shapes.VARIABLES) + len(secret_shapes.TOKENS) >= 200
+
+
+def test_what_only_sounds_like_a_secret_stays() -> None:
+    words = secret_shapes.ORDINARY
+    assert [(a, b) for a, b in zip(words, redact_words(words), strict=True) if a != b] == []
+    assert redact_text(" ".join(words)) == " ".join(words)
+    ports = ["docker", "run", "-p", "8080:80", "-u", "1000:1000", "image"]
+    assert redact_words(ports) == tuple(ports)
+
+
+def test_names_of_one_s_own_are_secret_in_every_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHWRIGHT_SECRETS", "seed-phrase, CORP_*  answer")
+    for line in (f"prog --seed-phrase {S}", f"prog --seed_phrase={S}", f"prog answer={S}", f"env CORP_ID={S} prog"):
+        assert S not in " ".join(redact_words(line.split())), line
+        assert S not in redact_text(line), line
+    assert redact({"SEED_PHRASE": S, "CORP_ID": "42", "SEED": "7"}) == {
+        "SEED_PHRASE": REDACTED,
+        "CORP_ID": REDACTED,
+        "SEED": "7",
+    }
+    assert redact_body({"seedPhrase": "x", "answer": S, "answers": "42"}) == {
+        "seedPhrase": "x",
+        "answer": REDACTED,
+        "answers": "42",
+    }
 
 
 FLAG = st.from_regex(r"--?[a-z]{1,10}([-_][a-z]{1,8}){0,2}", fullmatch=True).filter(

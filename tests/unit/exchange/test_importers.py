@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import statistics
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mutants import STRANGE
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
@@ -16,6 +19,9 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Run
 from benchwright.core.status import Status
+from benchwright.exchange.foreign_json import MOST_JSON_BYTES, MOST_LINES_BYTES
+from benchwright.exchange.milabench.data_file import read_job_file
+from benchwright.exchange.milabench.run_folder import MilabenchImporter
 from benchwright.exchange.registry import import_results, importer_named
 
 SAMPLES = Path(__file__).parents[2] / "compat" / "imports"
@@ -389,3 +395,44 @@ class TestFolders:
     def test_an_unknown_tool_is_refused_with_the_nearest(self) -> None:
         with pytest.raises(InvalidInput, match="did you mean 'hyperfine'"):
             importer_named("hyperfin")
+
+
+@pytest.mark.parametrize("strange", ["a pipe", "an endless device"])
+@pytest.mark.parametrize("name", ["x.json", "x.data", "x.txt"])
+def test_only_plain_files_are_read(tmp_path: Path, strange: str, name: str) -> None:
+    STRANGE[strange](tmp_path / name)
+    with pytest.raises(InvalidInput, match="Not a regular file; write it to a file first"):
+        import_results(tmp_path / name)
+    with pytest.raises(InvalidInput, match="Not a regular file"):
+        import_results(tmp_path / name, tool="milabench")
+    with pytest.raises(InvalidInput):
+        import_results(tmp_path)
+    with pytest.raises(InvalidInput):
+        MilabenchImporter().read(tmp_path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    for name, size in (("x.json", MOST_JSON_BYTES + 1), ("x.data", MOST_LINES_BYTES + 1)):
+        with open(tmp_path / name, "wb") as file:
+            file.truncate(size)  # takes no room on the disk
+        with pytest.raises(InvalidInput, match=r"result files of up to .* are read"):
+            import_results(tmp_path / name)
+
+
+def test_lines_of_milabench_are_read_one_after_another(tmp_path: Path) -> None:
+    """Memory grows with what is kept, not with the file."""
+    start = b'{"event": "start", "data": {"time": 1.0}, "pipe": null}\n'
+    line = b'{"event": "line", "data": "' + b"x" * 1000 + b'", "pipe": "stdout"}\n'
+    with open(tmp_path / "x.data", "wb") as file:
+        file.write(start)
+        for _ in range(40):
+            file.write(line * 1000)
+    tracemalloc.start()
+    try:
+        job = read_job_file(tmp_path / "x.data")
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert job.starts == 1
+    assert peak_bytes < 2 << 20
+    assert job.digest == hashlib.sha256((tmp_path / "x.data").read_bytes()).hexdigest()

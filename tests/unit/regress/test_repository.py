@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hostile_checkout import HostileCheckout
 from small_repository import SmallRepository
 
 from benchwright.core.errors import CannotMeasure, InvalidInput
-from benchwright.regress.repository import GitRepository
+from benchwright.regress.repository import CommandFailed, GitRepository, call_git
+from benchwright.regress.working_tree import working_tree_commit
 
 
 @pytest.fixture
@@ -135,3 +138,28 @@ def test_fetching_leaves_tags_of_the_user_alone(small: SmallRepository, tmp_path
     clone.fetch("origin")
     assert clone.commit("v1") == mine
     assert clone.commit("origin/main").subject == "third"
+
+
+def test_nothing_that_a_checkout_names_is_run(tmp_path: Path) -> None:
+    hostile = HostileCheckout(tmp_path)
+    repository = GitRepository.open(hostile.root)
+    head = repository.commit("HEAD")
+    assert repository.commits(repository.commit("HEAD~1"), head) == [head]
+    assert set(repository.remotes()) == {"origin", "other"}
+    for remote in ("origin", "other"):
+        with pytest.raises(CannotMeasure):
+            repository.fetch(remote)
+        with pytest.raises(CannotMeasure):
+            repository.default_branch(remote)
+    place = repository.worktree(head, tmp_path / "there")
+    assert (place / "0.txt").read_text() == "one\n"
+    assert working_tree_commit(repository).parents == (head.hash,)
+    with pytest.raises(CommandFailed, match="exit code 1"):
+        call_git("check-ignore", "--quiet", "--", "0.txt", folder=hostile.root)
+    repository.forget_worktrees()
+    assert hostile.ran == set()
+    assert {"remote.origin.uploadpack", "filter-0-clean"} <= hostile.by_plain_git()
+    subprocess.run(["git", "config", "--unset", "remote.origin.uploadpack"], cwd=hostile.root, check=True)
+    repository.fetch("origin")
+    assert repository.default_branch("origin") == "origin/main"
+    assert hostile.ran == set()

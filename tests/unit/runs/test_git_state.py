@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from builders import git
+from hostile_checkout import FILTERS, HostileCheckout
 
 from benchwright.core.results.provenance import ABSENT, Provenance, Repository, differences
 from benchwright.runs.provenance import git_state
@@ -168,3 +169,25 @@ def test_a_mercurial_tree_is_told_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(edited.changes) == ["a.py"]
     hg("commit", "-m", "second")
     assert state(tmp_path, clean.base).changes == edited.changes
+
+
+def test_nothing_that_a_checkout_names_is_run(tmp_path: Path) -> None:
+    hostile = HostileCheckout(tmp_path)
+    [found] = repositories_of([str(hostile.root)])
+    [again] = repositories_of([str(hostile.root)], {str(hostile.root): git(hostile.root, "rev-parse", "HEAD~1")})
+    assert hostile.ran == set()
+    assert found.head == again.head == hostile.commit
+    assert set(found.changes or ()) == {f"{number}.txt" for number in range(len(FILTERS))}
+    assert {"filter-0-clean", "core.fsmonitor"} <= hostile.by_plain_git()
+
+
+def test_the_filters_of_the_user_s_own_configuration_still_hold(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / ".gitattributes").write_text("*.py filter=upper\n")
+    (tree / "upper.gitconfig").write_text('[filter "upper"]\n\tclean = tr a-z A-Z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tree / "upper.gitconfig"))
+    (tree / "a.py").write_text("x")
+    for words in (["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "filtered"]):
+        subprocess.run(["git", *words], cwd=tree, check=True)
+    os.utime(tree / "a.py", (time.time() - 100, time.time() - 100))
+    git(tree, "config", "filter.upper.clean", "sed s/^/evil/")
+    assert state(tree).changes == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.runs.logs import choose_logs, logs_in, read_log, tail_of, tail_texts
+from benchwright.runs.logs import Log, choose_logs, logs_in, read_log, tail_of, tail_texts
 
 
 def write(folder: Path, name: str, text: bytes) -> None:
@@ -23,6 +23,18 @@ def test_a_log_whose_compressing_was_interrupted_is_read_from_the_raw_file(tmp_p
     write(tmp_path, "b.D0.log", b"the whole log\n")
     write(tmp_path, "b.D0.log.gz", b"the")
     assert whole(tmp_path) == {"b.D0": b"the whole log\n"}
+
+
+@pytest.mark.parametrize("name", ["b.D0.log", "b.D0.log.gz"])
+def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write(tmp_path, "private.gz" if name.endswith(".gz") else "private", b"somebody's own\n")
+    (folder / name).symlink_to(next(path for path in tmp_path.iterdir() if path.is_file()))
+    assert logs_in(folder) == []
+    assert tail_texts(folder, ["b.D0"], 5) == {}
+    with pytest.raises(OSError, match="symbolic link"):
+        list(read_log(Log("b.D0", str(folder / name))))
 
 
 def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

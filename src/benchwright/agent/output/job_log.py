@@ -8,7 +8,7 @@ import zlib
 
 from benchwright.agent.output.log_tail import Echo, LogReader, MetricTail
 from benchwright.agent.output.printed_tail import PrintedTail
-from benchwright.core.files.private_files import open_to_append
+from benchwright.core.files.private_files import not_through_a_link, open_to_append
 from benchwright.core.files.whole_file import written_whole
 
 TYPE_CHECKING = False
@@ -152,7 +152,7 @@ class LogSize:
 def _last_bytes(path: str, most: int = 65536) -> bytes:
     """The last bytes of a file; empty if it cannot be read."""
     try:
-        with open(path, "rb") as log:
+        with open(path, "rb", opener=not_through_a_link) as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - most))
             return log.read(most)
     except OSError:
@@ -164,7 +164,7 @@ def _compress(path: str) -> LogSize:
     facts = LogSize()
     squeeze = zlib.compressobj(1, zlib.DEFLATED, _GZIP_FORMAT)
     with (
-        open(path, "rb", buffering=0) as log,
+        open(path, "rb", buffering=0, opener=not_through_a_link) as log,
         written_whole(f"{path}.gz", sync=False) as aside,
         open(aside, "wb") as packed,
     ):

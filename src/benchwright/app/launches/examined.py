@@ -12,6 +12,7 @@ from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.registry import kind_of
 from benchwright.record import append_events, record_stream
+from benchwright.runs.checksums import Checksums
 
 
 def add_examined(jobs: Sequence[Job], outcomes: Iterable[Outcome], benchmarks: Mapping[str, Benchmark]) -> None:
@@ -23,9 +24,10 @@ def add_examined(jobs: Sequence[Job], outcomes: Iterable[Outcome], benchmarks: M
             append_events(job.stream, kind_of(benchmark).examined(benchmark, job))
 
 
-def recorded(job: Job, outcome: Outcome | None, benchmark: Benchmark) -> Launch:
-    """From the stream; the executor knows more only where that has no end."""
-    launch = record_stream(job.stream, job, benchmark, kind_of)
+def recorded(job: Job, outcome: Outcome | None, benchmarks: Mapping[str, Benchmark], checksums: Checksums) -> Launch:
+    """From the stream, whose checksum is kept from now on; the executor knows more only where that has no end."""
+    checksums.add(job.stream)
+    launch = record_stream(job.stream, job, benchmarks[job.benchmark], kind_of, checksums.of(job.stream))
     if launch.reason is Reason.STOPPED and outcome is not None and not outcome.stopped and outcome.detail:
         # Nobody asked it to: the connection to its node was cut, and its agent ended it.
         return replace(launch, status=Status.FAILED, reason=Reason.AGENT_LOST, detail=outcome.detail)

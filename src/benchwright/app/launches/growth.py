@@ -12,6 +12,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan
 from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
@@ -55,6 +56,11 @@ class OpenScripts:
         if self._search is None:  # of a run that is resumed
             self._searching(stored.settings).move_to(run_folder / DISCOVERY)
         return self._searching(stored.settings).next(stored.benchmarks, _open(stored.asked), stopped)
+
+    @property
+    def lost(self) -> dict[str, tuple[Reason, str]]:
+        """Scripts whose search did not end, and why: a resumed run searches them again."""
+        return self._search.lost if self._search is not None else {}
 
     def notes(self, run_folder: Path, stored: StoredPlan, launches: Mapping[str, Sequence[Launch]]) -> list[Note]:
         """What a reader of the results should know about the searches. One that proved wrong is forgotten."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from benchwright.core.files.private_files import not_through_a_link
 from benchwright.core.job import Job
 from benchwright.core.secrets.redact import redact_text
 
@@ -202,7 +203,7 @@ def last_line(path: str) -> str:
     """The newest line of a log that is not empty, as a terminal would show it, without what looks secret; of a progress bar
     its newest state."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=not_through_a_link) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
             text = file.read(_LOG_BYTES).decode(errors="replace")
     except OSError:

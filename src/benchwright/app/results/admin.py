@@ -13,6 +13,7 @@ import msgspec
 from benchwright.app.results.kept_runs import FoundRun, Results
 from benchwright.app.results.run_digest import size_of
 from benchwright.core.errors import InvalidInput, NoStoreYet, RunFolderBusy, StoreTrouble
+from benchwright.core.secrets.redact import redact_text
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.run_folder import DiskTrouble, RunFolder
@@ -128,6 +129,7 @@ def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -
 def annotate_run(results: Results, word: str, text: str | None) -> str:
     """Keeps `text` with the run, in its folder (or beside its imported file) and in the store; returns its name."""
     found = results.find(word)
+    text = None if text is None else redact_text(text)
     if found.folder is not None:
         found.folder.write_annotation(text)
         results.ingest(found.folder)

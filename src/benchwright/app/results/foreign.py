@@ -45,6 +45,7 @@ def refuse_several(word: str, found: Sequence[Run]) -> Run:
 
 
 def _what_it_is(path: Path, word: str, error: InvalidInput) -> InvalidInput:
+    from benchwright.exchange.foreign_json import MOST_JSON_BYTES
     from benchwright.exchange.registry import IMPORTERS
     from benchwright.kinds.registry import kind_for
 
@@ -57,8 +58,11 @@ def _what_it_is(path: Path, word: str, error: InvalidInput) -> InvalidInput:
                 remedy=f"list them with 'benchwright runs --base {base}', and name one",
             )
     kind = kind_for(str(path)) if path.is_file() else None
-    if kind is None and error.line is not None and path.suffix == ".json":
-        return error  # a result file that is cut off
+    is_cut_off = error.line is not None and path.suffix == ".json"
+    if not path.is_dir() and (
+        not path.is_file() or path.stat().st_size > MOST_JSON_BYTES or (is_cut_off and kind is None)
+    ):
+        return error  # it says why the file was not read, or not to its end
     if kind is None:
         return InvalidInput(
             f"is neither a run nor results of {', '.join(IMPORTERS.names())}",

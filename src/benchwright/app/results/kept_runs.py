@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchwright.app.results.run_digest import digest_of, entry_of, folder_of, imported_digest
+from benchwright.app.results.run_digest import digest_of, entry_of, folder_of, imported_digest, take_unstored
 from benchwright.core.errors import (
     BenchwrightError,
     ForeignStore,
@@ -367,6 +367,7 @@ class Results:
             self._store = None
 
     def __enter__(self) -> Results:
+        take_unstored(self.base, self.url, lambda: Results(self.base, self.url, patience_s=2.0))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,20 +1,25 @@
-"""A run's folder as the store needs it: its digest, its entry, its size."""
+"""A run's folder as the store needs it: its digest, its entry, its size; and runs that wait until the store takes them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from benchwright.core.files.stored_file import open_stored
+from benchwright.core.errors import InvalidInput, StoreTrouble
+from benchwright.core.files.stored_file import open_stored, read_stored
+from benchwright.core.files.whole_file import write_own
 from benchwright.core.numbers.columns import as_list
 from benchwright.core.run import Run
 from benchwright.kinds.registry import kind_of
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.checksums import CHECKSUMS
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -30,6 +35,7 @@ _PART_OF_A_RUN = (
     "packages.json",
     "provenance.json",
     "annotation.json",
+    CHECKSUMS,
 )
 
 
@@ -83,3 +89,48 @@ def size_of(folder: Path) -> int:
                 found = os.lstat(os.path.join(place, name))
                 total += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return total
+
+
+class Taker(Protocol):
+    """What can add a run folder to a store."""
+
+    def ingest(self, folder: RunFolder) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+def remember_unstored(base: BaseFolder, url: str, run: str) -> bool:
+    """Leaves a file for the next command, with a digest of the store's URL, which may have a password. False if the run lies
+    elsewhere, or nothing can be written."""
+    try:
+        (base.path / "unstored").mkdir(exist_ok=True)
+        write_own(base.path / "unstored" / run, _digest(url))
+    except OSError:
+        return False
+    return (base.runs / run).is_dir()
+
+
+def take_unstored(base: BaseFolder, url: str, opened: Callable[[], Taker]) -> None:
+    """Adds what is still missing in the store at `url`. Never fails: whoever needs the store will say what is wrong with it."""
+    try:
+        waiting = [entry.path for entry in os.scandir(base.path / "unstored") if entry.is_file(follow_symlinks=False)]
+    except OSError:
+        return
+    taker: Taker | None = None
+    for path in sorted(waiting):
+        with suppress(OSError):
+            if read_stored(path) != _digest(url):
+                continue
+            taker = taker or opened()
+            with suppress(InvalidInput):  # it was removed or damaged meanwhile: nothing is left to add
+                try:
+                    taker.ingest(RunFolder(base.runs / os.path.basename(path)))
+                except StoreTrouble:
+                    break  # another time
+            os.unlink(path)
+    if taker is not None:
+        taker.close()
+
+
+def _digest(url: str) -> bytes:
+    return hashlib.sha256(url.encode("utf-8", "surrogateescape")).hexdigest().encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Files of a run are as private as its folder."""
+"""Files of a run are as private as its folder, and are not read through links, which may lead out of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def file_mode(path: str) -> int:
     except OSError:
         return 0o666
     return _PRIVATE_FILE if is_private else 0o666
+
+
+def not_through_a_link(path: str, flags: int) -> int:
+    """An `opener` for files that others may have replaced: a link is refused with an OSError, a pipe does not block."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def open_to_append(path: str) -> int:

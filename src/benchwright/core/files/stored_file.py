@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, TypeVar, overload
 import msgspec
 
 T = TypeVar("T")
+NOT_REGULAR = "Not a regular file"
 
 
 class Unreadable(ValueError):
@@ -27,7 +28,7 @@ def open_stored(path: str | os.PathLike[str]) -> BinaryIO:
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         if not stat.S_ISREG(kind):
-            raise OSError(errno.EINVAL, "Not a regular file", os.fspath(path))
+            raise OSError(errno.EINVAL, NOT_REGULAR, os.fspath(path))
         return open(handle, "rb")
     except BaseException:
         os.close(handle)

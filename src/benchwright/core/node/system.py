@@ -46,6 +46,7 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     container: Container | None = None
     dirs: dict[str, str] = {}  # data, extra, cache, venv, runs: replace those of the base folder
     options: dict[str, Any] = {}  # options.cpu, options.torchrun…: as written
+    secrets: tuple[str, ...] = ()  # names of variables and options, beside those known everywhere; `*` for anything
     file: str | None = None  # as given on the command line
 
     @property

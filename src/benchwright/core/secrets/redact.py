@@ -10,7 +10,7 @@ import json
 import re
 
 from benchwright.core.secrets.names import is_secret_option, is_secret_variable
-from benchwright.core.secrets.shapes import REDACTED, redact_text
+from benchwright.core.secrets.shapes import REDACTED, SHORT_OPTIONS, redact_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,10 @@ __all__ = ["REDACTED", "redact", "redact_body", "redact_text", "redact_words"]
 
 _NAMED = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
-# Programs with a short option for passwords.
-_SHORT = {"sshpass": "-p", "redis-cli": "-a", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "ldapsearch": "-w"}
-_SHORT |= {"docker": "-p", "podman": "-p", "sqlcmd": "-P", "bcp": "-P", "unzip": "-P", "zip": "-P"}
-_ATTACHED = re.compile(r"(?:.*/)?(?:mysql\w*|mariadb[\w-]*|7za?)$")  # these take it attached: -pWORD
+_ATTACHED = re.compile(r"(?:.*/)?(?:mysql\w*|mariadb[\w-]*|7za?|sshpass)$")  # these take it attached: -pWORD
 _USERS = ("-u", "--user", "--proxy-user")
+_PROGRAMS = frozenset(SHORT_OPTIONS) | {"curl", "docker", "podman", "http", "https", "xh"}
+_CURL_USER = re.compile(r"-[A-Za-z]{0,9}[uU]")
 
 
 def redact(environment: Mapping[str, str]) -> dict[str, str]:
@@ -57,26 +56,42 @@ def redact_words(words: Sequence[str]) -> tuple[str, ...]:
             continue
         before = ""
         name = word.rpartition("/")[2]
-        if name in _SHORT or _ATTACHED.match(word):
+        if f"{program} {name}" in SHORT_OPTIONS:
+            program = f"{program} {name}"
+        elif name in _PROGRAMS or _ATTACHED.match(word):
             program = name
     return tuple(shown)
 
 
 def _redacted_word(word: str, before: str, program: str) -> str:
     if before and not _OPTION.fullmatch(word):
-        if before == _SHORT.get(program) or is_secret_option(before, word):
+        if before == SHORT_OPTIONS.get(program) or is_secret_option(before, word):
             return REDACTED
-        user, colon, password = word.partition(":")
-        if before in _USERS and colon and not password.isdigit() and "/" not in user:
-            return f"{user}:{REDACTED}"
+        if (shown := _redacted_user(word, before, program)) is not None:
+            return shown
     if word.startswith("-p") and len(word) > 2 and _ATTACHED.match(program):
         return f"-p{REDACTED}"
+    if program == "curl" and word.startswith(("-u", "-U")) and ":" in word:
+        return f"{word.partition(':')[0]}:{REDACTED}"
     if before != "-c" and (named := _NAMED.fullmatch(word)):  # a shell script is text, not one value
         name, value = named.groups()
         is_secret = is_secret_variable if name.isupper() else is_secret_option
         if is_secret(name, value):
             return f"{name}={REDACTED}"
     return redact_text(word)
+
+
+def _redacted_user(word: str, option: str, program: str) -> str | None:
+    """`user:(redacted)` if the option's value is a user with a password, or a cookie with its value; else None."""
+    if program == "curl" and option in ("-b", "--cookie") and "=" in word:
+        return f"{word.partition('=')[0]}={REDACTED}"
+    user, colon, password = word.partition(":")
+    takes_user = option in _USERS or (program == "curl" and _CURL_USER.fullmatch(option))
+    takes_user = takes_user or (program in ("http", "https", "xh") and option == "-a")
+    if takes_user and colon and not password.isdigit() and "/" not in user:
+        return f"{user}:{REDACTED}"
+    user, percent, password = word.partition("%")
+    return f"{user}%{REDACTED}" if option in ("-U", "--user") and percent and user[:1].isalpha() and password else None
 
 
 def redact_body(body: object) -> Any:

@@ -11,7 +11,7 @@ from benchwright.core.run import Run
 from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
 
 # Fields with the user's own words. Metric patterns and names stay, or nothing could be found again.
-_FIELDS = "workload env labels parameters environment folder source notes fault withheld validation".split()
+_FIELDS = "workload env labels tags parameters environment folder source notes fault withheld validation".split()
 
 # Of the test of a specification.
 _SPEC_VALUES = ("values", "string_map", "programs", "description", "converter", "profiler")

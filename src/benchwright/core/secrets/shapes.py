@@ -5,10 +5,21 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from benchwright.core.secrets.names import is_secret_option, is_secret_variable
+from benchwright.core.secrets.names import is_secret_option, is_secret_variable, own_names
 
 REDACTED = "(redacted)"
 
+# Programs with a short option for passwords.
+SHORT_OPTIONS = {
+    "sshpass": "-p",
+    "redis-cli": "-a",
+    "mongo": "-p",
+    "mongosh": "-p",
+    "mongodump": "-p",
+    "ldapsearch": "-w",
+}
+SHORT_OPTIONS |= {"docker login": "-p", "podman login": "-p", "sqlcmd": "-P", "bcp": "-P", "unzip": "-P", "zip": "-P"}
+SHORT_OPTIONS |= {"openssl": "-k"}
 _BEHIND = rf"\g<1>{REDACTED}"
 # A hint that the lower-cased text must contain before the pattern is tried, the pattern, and the replacement.
 # Repetitions are bounded, so that the time is linear in the length of the text.
@@ -33,6 +44,24 @@ _RULES = (
         r"((?<![\w-])(?:-u|--user|--proxy-user)[= ]\s{0,9}[^\s:=\"'/]{1,100}:)(?!\d+(?![^\s\"']))[^\s\"']+",
         _BEHIND,
     ),
+    # curl takes USER:PASSWORD attached, too, and cookies; smbclient USER%PASSWORD; httpie -a USER:PASSWORD.
+    (
+        "curl",
+        r"(\bcurl\s(?:[^|;\n]{0,200}?\s)?-[A-Za-z]{0,9}[uU]\s{0,9}[^\s:=\"'/-][^\s:=\"'/]{0,100}:)(?!\d+(?![^\s\"']))[^\s\"']+",
+        _BEHIND,
+    ),
+    ("curl", r"(\bcurl\s(?:[^|;\n]{0,200}?\s)?(?:-b|--cookie)[= ]\s{0,9}[\"']?[\w.-]{1,100}=)[^\s\"']+", _BEHIND),
+    ("%", r"((?<![\w-])(?:-U|--user)[= ]?\s{0,9}[A-Za-z][\w.\\-]{0,100}%)[^\s\"']+", _BEHIND),
+    ("http", r"(\bhttps?\s(?:[^|;\n]{0,200}?\s)?-a\s{0,9}[^\s:=\"'/]{1,100}:)[^\s\"']+", _BEHIND),
+    *(
+        (
+            program.split()[0],
+            rf"(\b{program}\s(?:[^|;&\n]{{0,200}}?\s)?{option}\s{{0,9}})[^\s\"'-][^\s\"']*",
+            _BEHIND,
+        )
+        for program, option in SHORT_OPTIONS.items()
+    ),
+    ("7z", r"(\b7za?\s(?:[^|;&\n]{0,200}?\s)?-p)[^\s\"']+", _BEHIND),
     ("pass:", r"((?<![\w-])-pass(?:in|out|word)?[= ]\s{0,9}pass:)[^\s\"']+", _BEHIND),
     *(
         (prefix, rf"(?<![A-Za-z0-9]){token}", REDACTED)
@@ -58,6 +87,32 @@ _RULES = (
             ("gsk_", r"gsk_[A-Za-z0-9]{40,}"),
             ("nvapi-", r"nvapi-[\w-]{40,}"),
             ("r8_", r"r8_[A-Za-z0-9]{36,}"),
+            ("gl", r"gl(?:dt|rt|cbt|ptt|ft|soat|imt|agent)-[\w-]{16,}"),  # GitLab
+            ("xapp-", r"xapp-[\w-]{20,}"),
+            ("gocspx-", r"GOCSPX-[\w-]{20,}"),
+            ("xai-", r"xai-[A-Za-z0-9]{40,}"),
+            ("dapi", r"dapi[0-9a-f]{32}(?:-\d)?"),  # Databricks
+            ("hv", r"hv[sbr]\.[\w-]{24,}"),  # Vault
+            ("s.", r"s\.(?=[A-Za-z]{0,23}\d)(?=[a-z\d]{0,23}[A-Z])[A-Za-z0-9]{24}(?![\w.-])"),
+            ("wandb_v1_", r"wandb_v1_[\w-]{30,}"),
+            ("pplx-", r"pplx-[A-Za-z0-9]{40,}"),
+            ("fw_", r"fw_(?=[A-Za-z]{0,20}\d)(?=[a-z\d]{0,20}[A-Z])[A-Za-z0-9]{20,}"),  # Fireworks
+            ("tgp_v1_", r"tgp_v1_[\w-]{30,}"),
+            ("lsv2_", r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}"),
+            ("pcsk_", r"pcsk_[\w-]{40,}"),
+            ("figd_", r"figd_[\w-]{30,}"),
+            ("lin_api_", r"lin_api_[A-Za-z0-9]{30,}"),
+            ("secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"),  # Notion
+            ("ntn_", r"ntn_[A-Za-z0-9]{40,}"),
+            ("dp.", r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9]{30,}"),  # Doppler
+            ("pmak-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),  # Postman
+            ("glsa_", r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}"),  # Grafana
+            ("sntry", r"sntry[su]_[\w+/=-]{30,}"),
+            ("nrak-", r"NRAK-[A-Z0-9]{27}"),
+            ("atatt3", r"ATATT3[\w=-]{30,}"),  # Atlassian
+            ("tskey-", r"tskey-[a-z]{2,12}-[\w-]{20,}"),  # Tailscale
+            ("oy2", r"oy2[a-z0-9]{43}(?![A-Za-z0-9])"),  # NuGet
+            (":aa", r"\d{8,10}:AA[\w-]{33}(?![\w-])"),  # Telegram
             ("age-", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
         )
     ),
@@ -100,7 +155,7 @@ def _small(text: str) -> str:
 
 def _without_named(text: str) -> str:
     """Replaces values by their names: `--password x`, `token=x`, `"secret": "x"`, `DB_PASS=x`."""
-    keyword, small = _compiled(_KEYWORD), _small(text)
+    keyword, small = _compiled(_keyword(own_names())), _small(text)
     found = keyword.search(small)
     if found is None:
         return text
@@ -120,6 +175,13 @@ def _without_named(text: str) -> str:
                 done = at = value.end() if rest is None or len(value[0]) < _LONGEST_VALUE else rest.end()
         found = keyword.search(small, at)
     return "".join([*parts, text[done:]])
+
+
+@lru_cache(maxsize=4)
+def _keyword(own: tuple[str, ...]) -> str:
+    """With the longest word of each name of one's own: `--seed-phrase` may also be written `SEED_PHRASE`."""
+    words = (max(re.findall(r"[^\W_]+", name), key=len, default="") for name in own)
+    return "|".join([_KEYWORD, *(re.escape(word) for word in words if word)])
 
 
 def _beginning(text: str, at: int, least: int) -> int:

@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.exchange.faipep.records import OWN, PLACES
-from benchwright.exchange.foreign_json import body_of, load
+from benchwright.exchange.foreign_json import body_of, load, read_foreign
 from benchwright.kinds.spec.observers.records import number_in
 
 META_FILE = "meta.txt"
@@ -74,7 +74,7 @@ def records_in(path: Path) -> list[RecordBody]:
         remedy = "give a record such as NET-latency.txt, or its folder"
         raise InvalidInput("not a file of fai-pep: it has no type and values", where=file.path, remedy=remedy)
     # Once more, with the digits of its numbers as written: converting units must not round.
-    exact = json.loads(path.read_bytes().decode("utf-8-sig"), parse_float=_exact)
+    exact = json.loads(read_foreign(path).decode("utf-8-sig"), parse_float=_exact)
     return [_shaped(told, digits, file.path) for told, digits in _each(file.body, exact)]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +15,12 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.voir import TRAIN, VoirRecord, is_number
-from benchwright.exchange.foreign_json import writable
+from benchwright.exchange.foreign_json import MOST_LINES_BYTES, open_foreign, writable
 
 KEYS = {"event", "data", "pipe"}
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _LINES_LOOKED_AT = 20
+_LONGEST_LINE_BYTES = 64 << 20  # the rest of a longer one is broken lines
 _REPEAT = re.compile(r"R(\d+)")
 _DEVICE = re.compile(r"D(\d+)")
 _FIRST_TIME_NS = 10**15  # smaller ones are no wall-clock times, but numbers of lines
@@ -165,9 +167,9 @@ class JobFile(msgspec.Struct, kw_only=True):
 def looks_like_milabench(path: Path) -> bool:
     """Whether one of the first lines is an event of milabench; never raises."""
     try:
-        with open(path, "rb") as file:
+        with open_foreign(path, MOST_LINES_BYTES) as file:
             lines = [file.readline(1 << 20) for _ in range(_LINES_LOOKED_AT)]
-    except (OSError, ValueError):
+    except (OSError, InvalidInput):
         return False
     return any(_event(line) is not None for line in lines)
 
@@ -175,25 +177,23 @@ def looks_like_milabench(path: Path) -> bool:
 def read_job_file(path: Path) -> JobFile:
     """InvalidInput if it cannot be read or has no line of milabench; broken lines are counted and skipped."""
     where = str(path)
-    try:
-        raw = path.read_bytes()
-        changed = path.stat().st_mtime
-    except (OSError, ValueError) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput(f"cannot be read: {what}", where=where) from error
     stem = path.name.removesuffix(".data").removesuffix(".txt")
-    digest = hashlib.sha256(raw).hexdigest()
-    job = JobFile(path=where, stem=stem, digest=digest, changed=changed, said=VoirRecord())
+    digest = hashlib.sha256()
+    job = JobFile(path=where, stem=stem, digest="", changed=0.0, said=VoirRecord())
     known = 0
-    for number, line in enumerate(raw.split(b"\n")):
-        if not line.strip():
-            continue
-        event = _event(line)
-        if event is None:
-            job.broken += 1
-        else:
-            known += 1
-            _add(job, event, number)
+    with open_foreign(path, MOST_LINES_BYTES) as file:
+        job.changed = os.fstat(file.fileno()).st_mtime
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE_BYTES), b"")):
+            digest.update(line)
+            if not line.strip():
+                continue
+            event = _event(line)
+            if event is None:
+                job.broken += 1
+            else:
+                known += 1
+                _add(job, event, number)
+    job.digest = digest.hexdigest()
     if not known:
         raise InvalidInput(
             "not a file of milabench: no line is an object of event, data and pipe",

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchwright.core.errors import did_you_mean
 from benchwright.core.node.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
+from benchwright.core.secrets.names import add_own_names
 from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.nodes import YamlFile, read_yaml
 from benchwright.kinds.yaml.value_types import (
@@ -49,13 +50,17 @@ _SYSTEM = plain_table(
     docker=plain_table("docker", **_IMAGE, args=plain_list(PLAIN_TEXT)),
     dirs=_DIRS,
     options=plain_table("options", **_OPTIONS, dirs=_DIRS),
+    secrets=plain_list(PLAIN_TEXT),
     multirun=ANYTHING,
 )
 _ROOT = plain_table("a system file", system=ANYTHING, multirun=ANYTHING)
 
 
 def read_system(path: str) -> tuple[System, Multirun]:
-    """The file at `path`, whose contents may stand below `system:` or not; InvalidInput points at what is wrong."""
+    """The file at `path`, whose contents may stand below `system:` or not; InvalidInput points at what is wrong.
+
+    What it calls secret is, from now on.
+    """
     return _SystemFile(read_yaml(path, kind="system file")).read()
 
 
@@ -80,7 +85,9 @@ class _SystemFile:
             container=self._container(self._at("docker")),
             dirs={**self._dirs(self._at("options", "dirs")), **self._dirs(self._at("dirs"))},
             options={name: dict(body) for name in OPTION_KEYS if (body := self._get(self._at("options", name)))},
+            secrets=tuple(map(as_text, self._get(self._at("secrets")) or ())),
         )
+        add_own_names(system.secrets)
         return system, self._multirun()
 
     def _at(self, *keys: object) -> tuple[object, ...]:

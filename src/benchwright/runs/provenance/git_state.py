@@ -6,19 +6,22 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from benchwright.core.git_command import GIT, LISTING, git_variables
 from benchwright.core.results.provenance import Repository
+from benchwright.core.secrets.redact import redact_text
 from benchwright.runs.provenance.file_digests import digest_of
 
 _PATIENCE_S = 2.0  # for all of them together
 _MOST_REPOSITORIES = 4
 _MOST_CHANGED = 500
 _MOST_FILES = 3  # named of a repository
-_SETTINGS = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "HGPLAIN": "1", "LC_ALL": "C"}
-_LEADING_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")  # set in hooks
+_SETTINGS = {"HGPLAIN": "1", "HGRCSKIPREPO": "1", "LC_ALL": "C"}  # Mercurial: nothing that the checkout configures
+_CHANGED = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 
 
 def repositories_of(
@@ -67,27 +70,27 @@ def _state(root: str, base: str | None, deadline: float) -> Repository | None:
         from benchwright.runs.provenance.mercurial_state import mercurial_state
 
         return mercurial_state(root, base, deadline)
-    head = _git(root, deadline, "log", "-1", "--no-show-signature", "--no-color", "--format=%H %ct", "HEAD", "--")
+    listed = call(LISTING, root, deadline)
+    if listed is None:
+        return None
+    git = partial(_git, root, deadline, git_variables(os.environ, os.fsdecode(listed), network=False))
+    head = git("log", "-1", "--no-show-signature", "--no-color", "--format=%H %ct", "HEAD", "--")
     if not head:
         return None
     at, _, seconds = head.decode().strip().partition(" ")
-    if base is None or not _git(root, deadline, "cat-file", "-e", f"{base}^{{commit}}", silent=b"there"):
+    if base is None or not git("cat-file", "-e", f"{base}^{{commit}}", silent=b"there"):
         base = at
-    listed = _changed(root, base, deadline)
-    since_head = listed if base == at else _changed(root, at, deadline)
+    changed = git(*_CHANGED, base)
+    since_head = changed if base == at else git(*_CHANGED, at)
     return Repository(
         root=root,
         base=base,
         head=at,
-        changes=None if listed is None else digests(root, listed),
+        changes=None if changed is None else digests(root, changed),
         branch=_branch(root),
         time=when(seconds),
         modified=None if since_head is None else bool(since_head),
     )
-
-
-def _changed(root: str, base: str, deadline: float) -> bytes | None:
-    return _git(root, deadline, "diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty", base)
 
 
 def when(seconds: str) -> str | None:
@@ -107,7 +110,7 @@ def _branch(root: str) -> str | None:
         said = (folder / "HEAD").read_text().strip()
     except (OSError, UnicodeDecodeError):
         return None
-    return said.removeprefix("ref: refs/heads/") if said.startswith("ref: refs/heads/") else None
+    return redact_text(said.removeprefix("ref: refs/heads/")) if said.startswith("ref: refs/heads/") else None
 
 
 def digests(root: str, listed: bytes) -> dict[str, str] | None:
@@ -117,14 +120,16 @@ def digests(root: str, listed: bytes) -> dict[str, str] | None:
     return {name.encode("utf-8", "replace").decode(): digest_of(os.path.join(root, name)) for name in names}
 
 
-def _git(root: str, deadline: float, *words: str, silent: bytes | None = None) -> bytes | None:
+def _git(
+    root: str, deadline: float, variables: Mapping[str, str], *words: str, silent: bytes | None = None
+) -> bytes | None:
     """What it printed (`silent` where it prints nothing); None if it failed or took too long."""
-    printed = call(["git", "-C", root, "-c", "core.fsmonitor=false", *words], root, deadline)
+    printed = call([*GIT, *words], root, deadline, variables)
     return None if printed is None else printed or silent or b""
 
 
-def call(argv: Sequence[str], folder: str, deadline: float) -> bytes | None:
-    """What it printed; None if it failed or took too long."""
+def call(argv: Sequence[str], folder: str, deadline: float, variables: Mapping[str, str] | None = None) -> bytes | None:
+    """What it printed; None if it failed or took too long. `variables`: its environment, if not that of git without a network."""
     import subprocess
 
     try:
@@ -134,7 +139,7 @@ def call(argv: Sequence[str], folder: str, deadline: float) -> bytes | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={k: v for k, v in os.environ.items() if k not in _LEADING_ELSEWHERE} | _SETTINGS,
+            env={**(variables or git_variables(os.environ, network=False)), **_SETTINGS},
             timeout=max(0.05, deadline - time.monotonic()),
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchwright.core.results.provenance import Repository
+from benchwright.core.secrets.redact import redact_text
 from benchwright.runs.provenance.git_state import call, digests, when
 
 _TEMPLATE = "{node} {date|hgdate} {branch}"
@@ -23,7 +24,7 @@ def mercurial_state(root: str, base: str | None, deadline: float) -> Repository 
         base=base or head,
         head=head,
         changes=None if listed is None else digests(root, listed),
-        branch=branch,
+        branch=redact_text(branch),
         time=when(seconds),
         modified=bool(listed) if base == head and listed is not None else None,
     )

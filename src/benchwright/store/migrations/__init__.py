@@ -14,6 +14,12 @@ SCRIPTS = Path(__file__).parent
 _LOCK = 0x62656E6368  # any number that no other program locks: "bench"
 
 
+def load_alembic() -> None:
+    """Slow on a busy machine: before the store is locked, or others wait for it."""
+    from alembic import command  # noqa: F401
+    from alembic.config import Config  # noqa: F401
+
+
 def upgrade(connection: Connection, *, scripts: Path = SCRIPTS, to: str = "head") -> None:
     """Upgrades the store to the newest version (or `to`) inside the connection's transaction."""
     from alembic import command

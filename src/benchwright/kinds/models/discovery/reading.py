@@ -12,7 +12,7 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.status import Reason
-from benchwright.record.reading import Event, read_events
+from benchwright.record.reading import Event, is_complete, read_events
 from benchwright.record.verdict import signal_name
 
 _LOG_LINES = 8
@@ -29,9 +29,18 @@ def read_discovery(script: Benchmark, job: Job, outcome: Outcome) -> ScriptDisco
     except OSError:
         events = []
     discovery = record_discovery(events, script.source, outcome)
+    if lost := _why_lost(job, outcome):
+        discovery = msgspec.structs.replace(discovery, reason=lost)
     notes = read_notes(Path(script.workload.path))
     log = tail_texts(Path(job.log).parent, [job.id], _LOG_LINES).get(job.id, []) if discovery.trouble else []
     return msgspec.structs.replace(discovery, labels=notes.labels, source_note=notes.docstring, log=tuple(log))
+
+
+def _why_lost(job: Job, outcome: Outcome) -> Reason | None:
+    """Why the search did not end, if that is not the script's doing; a resumed run repeats it then."""
+    if outcome.stopped or is_complete(job.stream):
+        return None
+    return Reason.DISK_FULL if outcome.disk_full else Reason.AGENT_LOST
 
 
 def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | None) -> ScriptDiscovery:

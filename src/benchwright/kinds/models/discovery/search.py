@@ -11,6 +11,7 @@ from benchwright.core.benchmark import REVISION, Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import ScriptDiscovery
 from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.kinds.models.batches import with_batches_known
@@ -20,6 +21,8 @@ from benchwright.kinds.models.discovery.launching import ScriptLauncher, folder_
 from benchwright.kinds.naming import with_unique_names
 from benchwright.kinds.sweep import named_point
 from benchwright.runs.base_folder import BaseFolder
+
+_LOST = (Reason.AGENT_LOST, Reason.DISK_FULL)
 
 
 class ModelSearch:
@@ -37,6 +40,9 @@ class ModelSearch:
         self._base = base
         self._observer = observer
         self._together = together
+        self.lost: dict[
+            str, tuple[Reason, str]
+        ] = {}  # scripts whose search did not end, and why: left to a resumed run
         self._folder: Path | None = None  # of the run
         self._aside: Path | None = None  # before there is one
 
@@ -55,11 +61,13 @@ class ModelSearch:
     def next(
         self, benchmarks: Sequence[Benchmark], asked: int, stopped: Callable[[], bool]
     ) -> tuple[Benchmark, ...] | None:
-        """`benchmarks`, with the next script replaced by its models; None if it was asked to stop meanwhile.
+        """`benchmarks`, with the next script replaced by its models; None if there is none, or it was asked to stop meanwhile.
 
-        `asked`: how many scripts the run began with.
+        `asked`: how many scripts the run began with. A script whose search was lost stays as it is.
         """
-        scripts = [b for b in benchmarks if b.is_open]
+        scripts = [b for b in benchmarks if b.is_open and b.name not in self.lost]
+        if not scripts:
+            return None
         unit = [b for b in scripts if self._together or _unit_of(b) == _unit_of(scripts[0])]
         found: dict[str, ScriptDiscovery] = {}
         for number, script in enumerate(unit, start=asked - len(scripts) + 1):
@@ -67,6 +75,9 @@ class ModelSearch:
             if discovery is None:
                 return None
             found[script.name] = discovery
+            if discovery.reason in _LOST:
+                self.lost |= dict.fromkeys((b.name for b in unit), (discovery.reason, discovery.trouble or ""))
+                return tuple(benchmarks)
         several = asked > len(unit) or len(benchmarks) > len(scripts)
         models = self._models(unit, found, alternate_alone=several)
         return _in_place_of(benchmarks, unit, models)
@@ -84,8 +95,10 @@ class ModelSearch:
                 refuse_if_stopped(stopped)
             elif stopped():
                 return None
-            self._earlier.keep(script, discovery)
             self._observer.on_discovered(script, discovery)
+            if discovery.reason in _LOST:
+                return discovery
+            self._earlier.keep(script, discovery)
         keep_in(folder, script, discovery)
         return discovery
 

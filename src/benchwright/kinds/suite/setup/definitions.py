@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from benchwright.core.benchmark import BenchmarkFolder
+from benchwright.core.git_command import GIT
 from benchwright.environments.built import remove
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Tools
@@ -26,7 +27,7 @@ def clone(folder: BenchmarkFolder, tools: Tools, *, anew: bool = False) -> str |
         for leftover in (aside, log):
             remove(leftover)
         branch = ["--branch", folder.branch] if folder.branch else []
-        argv = ["git", "clone", "--recurse-submodules", "--depth=1", *branch, "--", folder.git, aside]
+        argv = [*GIT, "clone", "--recurse-submodules", "--depth=1", *branch, "--", folder.git, aside]
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
         if tools.run(argv, log=log, env=environment, keep_open=(lock,)) != 0:
             remove(aside)
