@@ -24,6 +24,7 @@ from benchmodels.measure.work import CallWork
 from benchmodels.reports import HIGHER, LOWER, BuildSteps, Reports
 from benchmodels.runtimes.base import OpTime, Options, Runtime, Session, TellsKernels, TimesItself, Unsupported
 from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic, as_seen
+from benchmodels.runtimes.parts.torch_modules import use_device
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Arrays, Details, ModelInputs, Value
@@ -97,6 +98,7 @@ class ModelMeasurement:
     def measure(self, subject: Subject) -> None:
         turn = Turn()
         turn.wait(self._reports)
+        use_device(self._options)
         peak = PeakMemory()
         with self._reports.at("load"):
             began = perf_counter_ns()

@@ -8,7 +8,7 @@ import weakref
 from _thread import get_ident
 from dataclasses import dataclass, field
 from types import FrameType, FunctionType, MethodType
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from benchmodels.discover.callers import outermost_forward, place_of_call
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Uncalled, Watcher
@@ -22,7 +22,7 @@ from benchmodels.hooks.looking import (
     pass_on_signal,
 )
 from benchmodels.identity.identity import structure_of
-from benchmodels.identity.signatures import key_maker, signature_of
+from benchmodels.identity.signatures import key_maker, signature_of, tensors_in
 from benchmodels.identity.weights import weights_digest
 from benchmodels.measure.batch import of_known_task
 from benchmodels.measure.generation import GENERATE
@@ -140,6 +140,17 @@ class TorchCalls:
             record.structure = structure
             record.entries.clear()
             record.full.clear()
+        else:
+            self._note_device(module, record.entries.values())
+
+    def _note_device(self, module: Module, entries: Iterable[ModelEntry]) -> None:
+        """A script may try a model on the processor and then use it on an accelerator, which is where it is measured."""
+        with quietly():
+            now = torch_models.facts_of(module)
+        for entry in entries:
+            if torch_models.is_rather_on(now["device"], entry.facts["device"]):
+                entry.facts.update({name: now[name] for name in ("device", "other_devices")})
+                self._watcher.changed(entry)
 
     def complain_of(self, module: Module, error: Exception) -> str:
         """Reports a skipped call without disturbing the program. Returns the cause."""
@@ -232,7 +243,8 @@ class TorchCalls:
 
     def _structure(self, module: Module) -> str:
         with quietly():
-            structure = structure_of(module)
+            # Without values it is another model, which is not measured: the one with values may follow.
+            structure = structure_of(module) + (" on meta" if torch_models.is_on_meta(module) else "")
             return f"{structure} {weights_digest(module)}" if self._options.weights else structure
 
     def _has_entry(self, module: Module) -> bool:
@@ -306,11 +318,14 @@ class TorchCalls:
         known = self._watcher.known(structure, signature)
         if known is not None:
             known.objects += known not in record.entries.values()
+            self._note_device(module, [known])
             return known
         if not self._watcher.has_room(structure, graded):
             return None
         with quietly():
             facts = {**torch_models.facts_of(module), **self._places(module, frame or sys._getframe(1))}
+            if facts["device"] is None:
+                facts.update(torch_models.device_facts([tensor for _, tensor in tensors_in(args, kwargs)]))
             batch = None if method else of_known_task(module, signature)
             if method:
                 facts.update({"method": method, **{name: f"{facts[name]}.{method}" for name in ("class", "qualified")}})

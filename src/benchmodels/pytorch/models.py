@@ -27,6 +27,7 @@ INTERNALS = (
     *("torch.nn.utils.parametrizations", "torch.ao.quantization.observer"),
     *("torch.ao.quantization.fake_quantize", "torch.ao.quantization._learnable_fake_quantize"),
 )
+META = "meta"  # the device of tensors without values
 NOT_REAL = ("FakeTensor", "FunctionalTensor", "ProxyTensor", "BatchedTensor", "Proxy", "Attribute", "ParameterProxy")
 SYMBOLIC = "KerasTensor"  # what layers of Keras are called with while a model is put together
 # Overridden by modules whose state is not in parameters and buffers, such as packed weights.
@@ -161,9 +162,27 @@ def facts_of(module: Module) -> Details:
         "parameter_bytes": sum(tensor.numel() * tensor.element_size() for tensor in parameters),
         "trainable": sum(tensor.numel() for tensor in parameters if tensor.requires_grad),
         "dtype": None if main is None else dtype_name(main.dtype),
-        "device": None if main is None else str(main.device),
+        **device_facts(parameters or [tensor for _, tensor in buffers_of(module)]),
         **_mode(module),
     }
+
+
+def device_facts(tensors: Sequence[Tensor]) -> Details:
+    """The device that holds most of these tensors, and the others; that of weights left without values counts last."""
+    sizes: Dict[str, int] = {}
+    for tensor in tensors:
+        sizes[str(tensor.device)] = sizes.get(str(tensor.device), 0) + tensor.numel() * tensor.element_size()
+    ordered = sorted(sizes, key=lambda device: (device == META, -sizes[device]))
+    return {"device": ordered[0] if ordered else None, "other_devices": ordered[1:]}
+
+
+def is_rather_on(device: Optional[str], before: Optional[str]) -> bool:
+    """Whether a model that was called on both is one of `device`: an accelerator counts more than the processor."""
+    return before in (None, "cpu") and device not in (None, "cpu", META)
+
+
+def is_on_meta(module: Module) -> bool:
+    return any(tensor.device.type == META for _, tensor in parameters_of(module)[:1])
 
 
 def _shown_class(name: str) -> str:

@@ -227,7 +227,7 @@ class RuntimeBase:
 
     def unavailable(self, options: Options) -> Optional[str]:
         if self.cpu_only and options.device_type != "cpu":
-            return f"{self.name} runs on the CPU only, not on {options.device}"
+            return f"{self.name} runs on the CPU only, not on {options.device}; use --device cpu"
         missing = [name for name in self.modules if not is_importable(name)]
         if missing:
             return f"{' and '.join(missing)} not installed: pip install {self.install or ' '.join(self.packages)}"

@@ -186,7 +186,7 @@ def _of_models() -> Iterable[Option]:
         names_from="benchmodels.runtimes.registry:known_runtimes",
         help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}.  [default: {DEFAULT_RUNTIME}]")
     yield _option(OF_MODELS, "--device", "words", "NAME,NAME", name="devices", applies=_MODELS, common=True,
-        help="Devices: cpu, cuda or cuda:1.  [default: cpu]")
+        help="Devices: cpu, cuda or cuda:1.  [default: where the script calls the model; of zoos and files cpu]")
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")
     yield _option(OF_MODELS, "--scale", "choice", choices=ZOO_SCALES, default=ZOO_SCALES[0], applies=(ZOO,),

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from benchmodels.pytorch.models import is_rather_on
+
 TWO_LAYERS = """
 class Net(nn.Module):
     def __init__(self):
@@ -556,6 +558,30 @@ with torch.device("meta"):
     )
     assert sorted({one["class"] for one in models.models}) == ["Conv1d", "ParametrizedLinear"]
     assert models["Conv1d"]["reason"].startswith("on the meta device")
+
+
+def test_a_model_is_told_with_the_device_it_is_called_on(found):
+    models = found(
+        """
+        tried = nn.Linear(4, 7, device="meta")
+        tried(torch.ones(3, 4, device="meta"))
+        tried.to_empty(device="cpu")(x)
+        tried(x)
+        kept = nn.Sequential(nn.Linear(4, 9), nn.Linear(9, 9, device="meta"))
+        """
+    )
+    without, real = models.all("Linear")
+    assert (without["device"], without["calls"], real["device"], real["calls"]) == ("meta", 1, "cpu", 2)
+    assert real["reason"] is None
+    assert [models["Sequential"][key] for key in ("device", "other_devices")] == ["cpu", ["meta"]]
+    free = "class Free(nn.Module):\n    def forward(self, x):\n        return x * 2\nFree()(x)\n"
+    assert found(free)["Free"]["device"] == "cpu"  # as its inputs say
+
+
+def test_an_accelerator_counts_more_than_the_processor_it_was_tried_on():
+    assert is_rather_on("cuda:0", "cpu")
+    assert is_rather_on("xpu", None)
+    assert not any(is_rather_on(*pair) for pair in [("cpu", "cuda:0"), ("cuda:1", "cuda:0"), ("meta", "cpu")])
 
 
 def test_the_end_tells_other_frameworks_and_the_modules_of_the_user(under_discovery, tmp_path):
