@@ -88,7 +88,7 @@ class MeasureJob:
             if entry.cached:
                 self._compare_weights(facts.weights)
             subject = Subject(
-                load=lambda: self._runtime.load(ArtifactFolder(folder), self._options),
+                load=lambda options: self._runtime.load(ArtifactFolder(folder), options),
                 inputs=read_inputs(folder),
                 batch=lambda: told_batch(self._settings) or facts.batch,
                 reference=lambda: read_reference(folder),
@@ -119,7 +119,7 @@ class MeasureJob:
         if generates and self._runtime.name != ALONE:
             raise Unsupported("load", ONLY_IN_TORCH)
         subject = Subject(
-            load=lambda: self._runtime.load(captured, self._options),
+            load=lambda options: self._runtime.load(captured, options),
             inputs=captured,
             batch=lambda: told_batch(self._settings) or (None if generates else shown_batch(self._settings, captured)),
             generates=generates,

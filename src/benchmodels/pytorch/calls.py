@@ -8,7 +8,7 @@ import weakref
 from _thread import get_ident
 from dataclasses import dataclass, field
 from types import FrameType, FunctionType, MethodType
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 from benchmodels.discover.callers import outermost_forward, place_of_call
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Uncalled, Watcher
@@ -53,6 +53,8 @@ class Record:
     last: Optional[ModelEntry] = None  # of its last call, where sub-modules count
     structure: Optional[str] = None  # when last examined
     changes: int = 0  # value of TorchCalls.changes at that time
+    devices: Details = field(default_factory=dict)  # that hold it, when last examined
+    elsewhere: List[ModelEntry] = field(default_factory=list)  # of its calls before it was moved to another device
     looks: int = MAX_LOOKS
     full: Dict[bool, str] = field(default_factory=dict)  # its structure, once it has no room without or with gradients
     skipped: Optional[str] = None  # why a call of it could not be described
@@ -140,17 +142,20 @@ class TorchCalls:
             record.structure = structure
             record.entries.clear()
             record.full.clear()
-        else:
-            self._note_device(module, record.entries.values())
+        elif self._devices(module) != record.devices:
+            record.elsewhere += record.entries.values()  # what is called from now on is called here
+            record.entries.clear()
 
-    def _note_device(self, module: Module, entries: Iterable[ModelEntry]) -> None:
-        """A script may try a model on the processor and then use it on an accelerator, which is where it is measured."""
+    def _devices(self, module: Module) -> Details:
         with quietly():
-            now = torch_models.facts_of(module)
-        for entry in entries:
-            if torch_models.is_rather_on(now["device"], entry.facts["device"]):
-                entry.facts.update({name: now[name] for name in ("device", "other_devices")})
-                self._watcher.changed(entry)
+            facts = torch_models.facts_of(module)
+        return {name: facts[name] for name in ("device", "other_devices")}
+
+    def _note_device(self, entry: ModelEntry, now: Details) -> None:
+        """A script may try a model on the processor and then use it on an accelerator, which is where it is measured."""
+        if torch_models.is_rather_on(now["device"], entry.facts["device"]):
+            entry.facts.update(now)
+            self._watcher.changed(entry)
 
     def complain_of(self, module: Module, error: Exception) -> str:
         """Reports a skipped call without disturbing the program. Returns the cause."""
@@ -313,12 +318,13 @@ class TorchCalls:
         module = record.target()
         signature = signature_of(function, args, kwargs)
         structure = record.structure = self._structure(module)
+        record.devices = self._devices(module)
         if method:
             structure = hashlib.sha256(f"{structure}.{method}".encode()).hexdigest()
         known = self._watcher.known(structure, signature)
         if known is not None:
-            known.objects += known not in record.entries.values()
-            self._note_device(module, [known])
+            known.objects += known not in (*record.entries.values(), *record.elsewhere)
+            self._note_device(known, record.devices)
             return known
         if not self._watcher.has_room(structure, graded):
             return None

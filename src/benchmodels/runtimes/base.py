@@ -57,6 +57,7 @@ class Options(NamedTuple):
     streams: int = 1
     onnx_opset: Optional[int] = None  # for an export; None: the exporter chooses
     sequence: str = ""  # the Python file of a build sequence
+    tf32: bool = True  # False: of runtimes that are not torch, which `without_tf32` tells
 
     @property
     def device_type(self) -> str:

@@ -228,7 +228,7 @@ def _of_models() -> Iterable[Option]:
     yield _option(OF_MODELS, "--export-only", "flag", applies=_MODELS,
         help="Export models to ONNX and stop there; the report names the files.")
     yield _option(OF_MODELS, "--build-timeout", metavar="TIME", default="10m", applies=_MODELS,
-        help="Limit for each step of a build.  [default: 10m]")
+        help="Limit for each step of a build, and for the check of a model's outputs.  [default: 10m]")
 
 
 def _of_tasks() -> Iterable[Option]:
