@@ -41,8 +41,16 @@ def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
         raise
     except BaseException as error:
         hint = NO_INPUT if isinstance(error, EOFError) else ""
-        discovery.exception = error_text(error) + hint
+        discovery.exception = _printed(error) + hint
         raise
+
+
+def _printed(error: BaseException) -> str:
+    """As the interpreter prints it, which is about to do so."""
+    try:
+        return f"{type(error).__name__}: {error}"[:1000] if str(error) else type(error).__name__
+    except Exception:  # of its own `__str__`
+        return error_text(error)
 
 
 class ScriptSearch:

@@ -31,7 +31,7 @@ from benchmodels.build.sequence_file import digest_of_sequence
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
-from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation
+from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation, with_results_read
 from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
@@ -114,6 +114,7 @@ class MeasureJob:
 
     def measure_module(self, captured: Captured, reference: Optional[Callable[[], Reference]] = None) -> None:
         """`reference`: where it comes from, if the module is not to be asked each time."""
+        captured = captured._replace(module=with_results_read(captured.module))
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         generates = is_generation(module)
         if generates and self._runtime.name != ALONE:

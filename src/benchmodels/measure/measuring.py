@@ -16,7 +16,7 @@ from benchmodels.check.reference import FLOAT64, Reference, judged
 from benchmodels.ending import end_children, leave
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.generation import tell_generations, timed_calls
+from benchmodels.measure.generation import refuse_unread, tell_generations, timed_calls
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.turn import Turn
@@ -151,6 +151,7 @@ class ModelMeasurement:
             began = perf_counter_ns()
             result = calls.session.run(calls.prepared())
             first_s = (perf_counter_ns() - began) / 1e9
+            refuse_unread(result)
             outputs = calls.looked_at(result)
         measured, labels = self._reports.measured, _start()
         measured("time.load", [load_s], labels=labels)

@@ -71,7 +71,7 @@ def quick(
 ) -> Doors:
     """For `nn.Module.__call__`, where sub-modules do not count."""
     find, key_of, add, discard = calls.records.get, calls.key, inside.add, inside.discard
-    state_of, tracing, gradients = calls.state_of, calls.tracing, calls.gradients
+    state_of, tracing, gradients, autocast = calls.state_of, calls.tracing, calls.gradients, calls.in_autocast
 
     def enter(module: Module, args: Any, kwargs: Any) -> Token:
         if held:
@@ -91,7 +91,8 @@ def quick(
             add(thread)
             if record.changes != calls.changes:
                 calls.look_again(record)
-            if kwargs or len(args) != 1 or type(args[0]) not in tensor_types or function_modes():
+            plain = not kwargs and len(args) == 1 and type(args[0]) in tensor_types
+            if not plain or function_modes() or autocast():
                 key = key_of(args, kwargs)
             else:
                 tensor = args[0]
