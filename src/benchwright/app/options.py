@@ -105,6 +105,8 @@ def _what() -> Iterable[Option]:
         help="Name of the benchmark, if there is only one.")
     yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE, ZOO, SPEC),
         help="Kind of target: suite, tasks, script, model, zoo or spec.")
+    yield _option(WHAT, "-m --module", "list", "NAME", name="modules",
+        help="A module or package instead of a script's file, as python -m takes it. Repeatable.")
     yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
     yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SWEPT,
