@@ -192,7 +192,7 @@ def _of_models() -> Iterable[Option]:
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")
     yield _option(OF_MODELS, "--scale", "choice", choices=ZOO_SCALES, default=ZOO_SCALES[0], applies=(ZOO,),
-        help="Size of a zoo's models: tiny (few layers, small inputs), small, or full (as published).  [default: tiny]")
+        help="Size of a zoo's models: tiny (few layers, small inputs, at most 30 M parameters), small, or full (as published).  [default: tiny]")
     yield _option(OF_MODELS, "--threads", "count", "N", least=1, applies=_MODELS,
         help="Threads of the runtime.  [default: one per core]")
     yield _option(OF_MODELS, "--streams", "count", "N", least=1, most=256, default=1, applies=_MODELS,
