@@ -147,9 +147,11 @@ class ScriptSearch:
             entry.facts["weights"] = weights_digest(call.module)
             entry.facts["content"] = content_digest(call.module, call.args, call.kwargs)
         if self._settings.count_work:
+            from benchmodels.measure.generation import GENERATE, whole_generation
             from benchmodels.measure.work import count_work
 
-            work = count_work(call.module, call.args, call.kwargs)
+            whole = whole_generation(call.module) if entry.facts.get("method") == GENERATE else call.module
+            work = count_work(whole, call.args, call.kwargs)
             entry.facts.update(flops=work.flops, bytes=work.bytes_, flops_note=work.note)
         if not entry.hidden:
             self._report(entry)

@@ -134,11 +134,14 @@ def general(
     def enter_generate(module: Module, args: Any, kwargs: Any, thread: int) -> Token:
         if thread in generating or stacks.get(thread) or not calls.is_module(module):
             return None
+        inside.add(thread)  # what is counted of it makes calls of the model, which are not the program's
         try:
             token = _Generating(calls.note_generation(module, args, kwargs))
         except BaseException as error:
             _leave_alone(calls, module, error)
             return None
+        finally:
+            inside.discard(thread)
         generating.add(thread)
         return token
 

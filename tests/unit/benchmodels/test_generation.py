@@ -53,6 +53,17 @@ def test_a_generation_is_found_beside_the_calls_it_makes(found: Callable[..., An
     ]
 
 
+def test_counting_a_generation_makes_no_calls_of_the_program(under_discovery: Callable[..., Any]) -> None:
+    """A greedy loop has the same calls whether its arithmetic is counted or not."""
+    program = "import torch\nfrom torch import nn\ntorch.manual_seed(1)\n" + WRITER
+    program += "writer.generate(torch.ones(1, 3, dtype=torch.long), new=6)\n"
+    plain, counted = (under_discovery(program, count_work=count) for count in (False, True))
+    identities = [{event["identity"] for event in each.all("model")} for each in (plain, counted)]
+    assert identities[0] == identities[1]
+    (whole,) = {e["flops_note"] for e in counted.all("model") if e["method"] == "generate"}
+    assert "positional argument" not in (whole or ""), "what is counted is the generation, not one call of the model"
+
+
 def test_other_lengths_are_other_generations(found: Callable[..., Any]) -> None:
     seen = found(WRITER + "for new in (2, 3, 2):\n    writer.generate(torch.ones(1, 3, dtype=torch.long), new=new)\n")
     assert [(m["inputs"][1]["value"], m["calls"]) for m in seen.all("Writer.generate")] == [("2", 2), ("3", 1)]
