@@ -49,6 +49,12 @@ def read_notebook(content: bytes) -> NotebookScript:
     return NotebookScript("\n".join(lines) + "\n", tuple(places), tuple(skipped))
 
 
+def display(*values: Any, **_: Any) -> None:
+    """IPython's, as it is without a page to show anything on."""
+    for value in values:
+        print(repr(value))
+
+
 def _code_cells(content: bytes) -> List[Tuple[int, str]]:
     try:
         body: Any = json.loads(content.decode("utf-8"))

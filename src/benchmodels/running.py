@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.util
 import io
@@ -11,7 +12,8 @@ import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, List, Optional, Sequence, Set
 
-from benchmodels.notebooks import OPENED, is_notebook, read_notebook
+from benchmodels.notebooks import OPENED, display, is_notebook, read_notebook
+from benchmodels.packages import PackageModule, become_module, find_own_package, module_of
 
 _MAIN: List[
     ModuleType
@@ -40,10 +42,17 @@ def run_script(path: str, args: Sequence[str]) -> int:
             return 2
         source = OPENED[absolute].source.encode()
     sys.argv = [path, *args]
-    _set_first_folder(absolute)
+    module = None if is_notebook(absolute) else module_of(absolute, source)
+    _set_first_folder(absolute, module)
     main = _main_module(absolute)
+    if module is not None:
+        become_module(main, module)
+    if is_notebook(absolute):
+        main.__dict__["display"] = display
     sys.setrecursionlimit(sys.getrecursionlimit() + _depth())  # not counting the frames below the script
     try:
+        if module is not None:
+            importlib.import_module(module.package)
         exec(_compiled(source, absolute), main.__dict__)  # noqa: S102 it is what was asked for
     except SystemExit:
         raise
@@ -67,10 +76,12 @@ def script_name(path: str) -> str:
     return os.path.abspath(path)
 
 
-def _set_first_folder(script: str) -> None:
-    """`-m` puts the current folder first on the path; a script has its own there."""
+def _set_first_folder(script: str, module: Optional[PackageModule]) -> None:
+    """`-m` puts the current folder first on the path; a script has its own there, a module that of its package."""
     if not getattr(sys.flags, "safe_path", False) and sys.path:
-        sys.path[0] = os.path.dirname(os.path.realpath(script))
+        sys.path[0] = os.path.dirname(os.path.realpath(script)) if module is None else module.root
+        if module is None:
+            find_own_package(script)
 
 
 def _main_module(script: str) -> ModuleType:

@@ -43,6 +43,11 @@ class Named(NamedTuple):
     tensor: Tensor
 
 
+def read_through(result: Value) -> Value:
+    """What a model returned, computed: an iterator, such as that of a generator, does its work only when it is read."""
+    return list(result) if isinstance(result, Iterator) else result
+
+
 def flatten(value: Value, root: str = "output") -> List[Named]:
     """The tensors in `value` in a fixed order; `root`: the name if `value` is a tensor itself.
 

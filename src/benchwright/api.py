@@ -41,6 +41,7 @@ class RunOptions(TypedDict, total=False):
     metrics: Texts
     name: str | None
     format: str | None
+    modules: Texts
     as_: str | None
     script_args: Texts | None
     python: Text | None

@@ -119,6 +119,34 @@ def test_what_is_printed_meanwhile_is_in_the_log_and_not_on_the_screen(
     assert "Traceback" in bw("logs", "last", "Chatty@onnxruntime").stdout
 
 
+def test_a_handler_whose_stream_cannot_be_set_is_left_alone(
+    net: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`dill` and `multiprocess` log this way: `logging._StderrHandler` computes its stream."""
+    logger = logging.Logger("as dill's")
+    logging.getLogger().manager.loggerDict["as dill's"] = logger
+    logger.addHandler(logging._StderrHandler())  # type: ignore[attr-defined]
+    made_meanwhile: list[logging.Handler] = []
+
+    class Telling(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            if not made_meanwhile:
+                made_meanwhile.append(logging.StreamHandler())
+                logger.addHandler(made_meanwhile[0])
+                logger.warning("once")
+            return x
+
+    try:
+        run = measured(Telling(), torch.ones(2), tmp_path)
+        logger.warning("afterwards")
+    finally:
+        del logging.getLogger().manager.loggerDict["as dill's"]
+    assert run.result("Telling@torch-eager").status is Status.OK
+    assert [each.filters for each in logger.handlers] == [[], []]
+    assert capsys.readouterr().err == "afterwards\nafterwards\n"
+    assert CommandLine(tmp_path, tmp_path)("logs", "last", "Telling@torch-eager").stdout.count("once") == 2
+
+
 def test_the_example_of_the_notebooks_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "notebooks.md").read_text()
     (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "benchmark_model" in block)

@@ -98,6 +98,21 @@ def compare(
     return Agreement(True, _summary(figures, limits, tolerance), figures)
 
 
+def is_rounding(found: Agreement) -> bool:
+    """Whether a coarser arithmetic may explain what is wrong: every output is finite, and within the coarsest tolerance."""
+    l2, cosine, equal = CEILING
+    figures = found.figures
+    near = figures.get("relative_l2", 0.0) <= l2 and figures.get("cosine", 1.0) >= cosine
+    return "max_abs" in figures and near and figures.get("equal", 1.0) >= equal
+
+
+def rounding_text(found: Agreement) -> str:
+    figures = found.figures
+    if "relative_l2" in figures:
+        return f"{100 * figures['relative_l2']:.2g} %"
+    return f"of {100 * (1 - figures['equal']):.2g} % of the whole numbers"
+
+
 def _nothing_claimed(
     names: Sequence[str],
     errors: Sequence[OutputError],

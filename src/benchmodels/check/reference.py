@@ -24,7 +24,7 @@ from benchmodels.check.output_check import (
 )
 from benchmodels.measure.memory import available_host_bytes
 from benchmodels.pytorch.module_parts import ModuleState
-from benchmodels.tensors import flatten_call, rebuilt_call, to_arrays
+from benchmodels.tensors import flatten_call, read_through, rebuilt_call, to_arrays
 from benchmodels.types import Array, Arrays, Details, Module, Tensor, Value
 
 np = import_module("numpy")
@@ -171,7 +171,7 @@ def call(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], dty
     try:
         with torch.no_grad(), _floats_are(dtype):
             copied_args, copied_kwargs = rebuilt_call(args, kwargs, lambda tensor: _cast(tensor, dtype))
-            return to_arrays(module(*copied_args, **copied_kwargs))
+            return to_arrays(read_through(module(*copied_args, **copied_kwargs)))
     finally:
         for part in was_training:
             part.training = True

@@ -41,8 +41,16 @@ def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
         raise
     except BaseException as error:
         hint = NO_INPUT if isinstance(error, EOFError) else ""
-        discovery.exception = error_text(error) + hint
+        discovery.exception = _printed(error) + hint
         raise
+
+
+def _printed(error: BaseException) -> str:
+    """As the interpreter prints it, which is about to do so."""
+    try:
+        return f"{type(error).__name__}: {error}"[:1000] if str(error) else type(error).__name__
+    except Exception:  # of its own `__str__`
+        return error_text(error)
 
 
 class ScriptSearch:
@@ -139,9 +147,11 @@ class ScriptSearch:
             entry.facts["weights"] = weights_digest(call.module)
             entry.facts["content"] = content_digest(call.module, call.args, call.kwargs)
         if self._settings.count_work:
+            from benchmodels.measure.generation import GENERATE, whole_generation
             from benchmodels.measure.work import count_work
 
-            work = count_work(call.module, call.args, call.kwargs)
+            whole = whole_generation(call.module) if entry.facts.get("method") == GENERATE else call.module
+            work = count_work(whole, call.args, call.kwargs)
             entry.facts.update(flops=work.flops, bytes=work.bytes_, flops_note=work.note)
         if not entry.hidden:
             self._report(entry)

@@ -22,6 +22,7 @@ UNKNOWN: Details = {  # keys of a `model` event, where nothing is known
     **dict.fromkeys(("weights", "content", "flops", "bytes", "flops_note", "items", "items_from")),
     **{"place": None, "made_at": None, "method": "", "parent": None, "path": "", "depth": 0, "wrappers": []},
     **{"inputs": [], "varying": [], "training_calls": 0, "main_process": True, "other_shapes": 0, "objects": 1},
+    "other_devices": [],
 }
 
 

@@ -7,13 +7,21 @@ stores them, and containers with the methods of their builtin base class. So the
 from __future__ import annotations
 
 import signal
-from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
+from types import (
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    WrapperDescriptorType,
+)
 from typing import Any, List, Set, Tuple, Union
 
 from benchmodels.types import Details, Value
 
 ABSENT: Any = object()
 Kinds = Union[type, Tuple[type, ...]]
+_PLAIN = (type(None), bool, int, float, str, bytes, type)  # Python itself writes these as text
 _DICT_OF_CLASS = type.__dict__["__dict__"].__get__
 _MRO_OF_CLASS = type.__dict__["__mro__"].__get__
 
@@ -75,9 +83,14 @@ def members_of(value: Value) -> List[Tuple[Any, Any]]:
 
 
 def error_text(error: BaseException) -> str:
-    """An exception as text, without calling its `__str__`."""
-    texts = [one for one in BaseException.args.__get__(error) if type(one) is str]  # type: ignore[attr-defined]
-    return f"{type(error).__name__}: {texts[0]}"[:300] if texts else type(error).__name__
+    """An exception as text, as Python prints it; without calling a `__str__` of the program's."""
+    args = BaseException.args.__get__(error)  # type: ignore[attr-defined]
+    own = class_attribute(type(error), "__str__")
+    if type(own) is WrapperDescriptorType and all(type(one) in _PLAIN for one in args):
+        text = own(error)
+    else:
+        text = next((one for one in args if type(one) is str), "")
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
 
 
 def pass_on_signal(error: BaseException) -> None:

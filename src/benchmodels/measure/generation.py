@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from importlib import import_module
 from time import perf_counter_ns
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.reports import Reports
+from benchmodels.runtimes.base import Unsupported
 from benchmodels.types import Details, Module, Tensor, Value
 
 GENERATE = "generate"
@@ -127,6 +130,34 @@ def _end_tokens(module: Module, kwargs: Mapping[str, Value]) -> List[int]:
         if found is not None:
             return [int(each) for each in (found if isinstance(found, (list, tuple)) else [found])]
     return []
+
+
+def with_results_read(module: Module) -> Module:
+    """A module whose call reads all that the `forward` of this one yields; itself, if that is no generator."""
+    if not inspect.isgeneratorfunction(getattr(module, "forward", None)):
+        return module
+    base: Any = import_module("torch").nn.Module
+
+    class ReadThrough(base):  # type: ignore[misc]
+        def __init__(self, generator: Module) -> None:
+            super().__init__()
+            self.generator = generator
+            self.train(any(part.training for part in generator.modules()))
+
+        def forward(self, *args: Value, **kwargs: Value) -> Value:
+            return list(self.generator(*args, **kwargs))
+
+    return ReadThrough(module)
+
+
+def refuse_unread(result: Value) -> None:
+    """Unsupported if a call returned before it had computed anything."""
+    if isinstance(result, (Awaitable, AsyncIterator, Iterator)):
+        close = getattr(result, "close", None)
+        if close is not None:
+            close()  # or Python warns that it was never awaited
+        text = f"a call returns a {type(result).__name__}, which computes when it is read; return a list or tensors"
+        raise Unsupported("run", text)
 
 
 def timed_calls(session: Any) -> Optional[List[TimedCall]]:

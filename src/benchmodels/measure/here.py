@@ -141,11 +141,14 @@ def recorded(config: str) -> Iterator[None]:
 
 @contextmanager
 def as_it_was() -> Iterator[None]:
-    """Restores the threads and the state of the random numbers of torch."""
+    """Restores torch's threads, the state of its random numbers and its current device."""
     torch: Any = import_module("torch")
     threads = torch.get_num_threads()
+    device = torch.cuda.current_device() if torch.cuda.is_initialized() else None
     with torch.random.fork_rng(devices=[]):
         try:
             yield
         finally:
             torch.set_num_threads(threads)
+            if device is not None:
+                torch.cuda.set_device(device)

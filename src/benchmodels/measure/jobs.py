@@ -31,7 +31,7 @@ from benchmodels.build.sequence_file import digest_of_sequence
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
-from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation
+from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation, with_results_read
 from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
@@ -88,7 +88,7 @@ class MeasureJob:
             if entry.cached:
                 self._compare_weights(facts.weights)
             subject = Subject(
-                load=lambda: self._runtime.load(ArtifactFolder(folder), self._options),
+                load=lambda options: self._runtime.load(ArtifactFolder(folder), options),
                 inputs=read_inputs(folder),
                 batch=lambda: told_batch(self._settings) or facts.batch,
                 reference=lambda: read_reference(folder),
@@ -114,12 +114,13 @@ class MeasureJob:
 
     def measure_module(self, captured: Captured, reference: Optional[Callable[[], Reference]] = None) -> None:
         """`reference`: where it comes from, if the module is not to be asked each time."""
+        captured = captured._replace(module=with_results_read(captured.module))
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         generates = is_generation(module)
         if generates and self._runtime.name != ALONE:
             raise Unsupported("load", ONLY_IN_TORCH)
         subject = Subject(
-            load=lambda: self._runtime.load(captured, self._options),
+            load=lambda options: self._runtime.load(captured, options),
             inputs=captured,
             batch=lambda: told_batch(self._settings) or (None if generates else shown_batch(self._settings, captured)),
             generates=generates,

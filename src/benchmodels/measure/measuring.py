@@ -11,19 +11,20 @@ from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping,
 
 import benchprobe
 from benchmodels.check.goldens import golden_errors
-from benchmodels.check.output_check import Agreement
+from benchmodels.check.output_check import NOTHING_CLAIMED, Agreement, is_rounding, rounding_text
 from benchmodels.check.reference import FLOAT64, Reference, judged
 from benchmodels.ending import end_children, leave
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.generation import tell_generations, timed_calls
+from benchmodels.measure.generation import refuse_unread, tell_generations, timed_calls
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.reports import HIGHER, LOWER, BuildSteps, Reports
 from benchmodels.runtimes.base import OpTime, Options, Runtime, Session, TellsKernels, TimesItself, Unsupported
-from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic, as_seen
+from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic, as_seen, without_tf32
+from benchmodels.runtimes.parts.torch_modules import use_device
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Arrays, Details, ModelInputs, Value
@@ -73,7 +74,7 @@ class Subject(NamedTuple):
     `build_s`: the time its build took; None: it has no build.
     """
 
-    load: Callable[[], Session]
+    load: Callable[[Options], Session]
     inputs: ModelInputs
     batch: Callable[[], Optional[Batch]]
     reference: Callable[[], Reference]
@@ -93,14 +94,16 @@ class ModelMeasurement:
         self._options = options
         self._reports = reports
         self._endless = endless
+        self._checked = False
 
     def measure(self, subject: Subject) -> None:
         turn = Turn()
         turn.wait(self._reports)
+        use_device(self._options)
         peak = PeakMemory()
         with self._reports.at("load"):
             began = perf_counter_ns()
-            session = subject.load()
+            session = subject.load(self._options)
             load_s = (perf_counter_ns() - began) / 1e9
             peak.end_phase("load")
         try:
@@ -122,10 +125,15 @@ class ModelMeasurement:
         finally:
             session.close()
         turn.pass_on()
+        with _limited(self._settings.step_timeout_s, self._give_up_check):
+            self._examine(subject, session, outputs, turn)
+
+    def _examine(self, subject: Subject, session: Session, outputs: List[Arrays], turn: Turn) -> None:
+        """Items, arithmetic, and whether the outputs are right: what is told once the model has been measured."""
         batch = self._tell_items(subject)
         work = subject.work(session.precision)
         told = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
-        errors = self._check(outputs, subject.reference, TF32 if told.kinds else told.precision)
+        errors = self._check(outputs, subject, told, turn)
         computed, doubt = as_seen(told, *errors)
         if doubt is not None:
             self._reports.message(doubt, "info" if told.kinds else "warning")
@@ -143,6 +151,7 @@ class ModelMeasurement:
             began = perf_counter_ns()
             result = calls.session.run(calls.prepared())
             first_s = (perf_counter_ns() - began) / 1e9
+            refuse_unread(result)
             outputs = calls.looked_at(result)
         measured, labels = self._reports.measured, _start()
         measured("time.load", [load_s], labels=labels)
@@ -152,12 +161,16 @@ class ModelMeasurement:
 
     def _compile(self, calls: _Calls) -> float:
         steps = BuildSteps(self._reports, self._runtime.versions())
-        with _limited(self._settings.step_timeout_s, self._reports, "compile"), steps.step("compile"):
+        with _limited(self._settings.step_timeout_s, self._give_up_compiling), steps.step("compile"):
             result = calls.session.run(calls.prepared())
         calls.looked_at(result)
         self._reports.measured("time.build", [steps.seconds], labels=_start())
         self._reports.measured("build.compile", [steps.seconds], labels=_start())
         return steps.seconds
+
+    def _give_up_compiling(self) -> None:
+        limit_s = self._settings.step_timeout_s
+        self._reports.failure(TIMED_OUT, f"compile took longer than {limit_s:g} s", "compile")
 
     def _measure_loops(self, calls: _Calls, keep: bool) -> None:
         with self._reports.at("run"):
@@ -246,17 +259,20 @@ class ModelMeasurement:
             else:
                 self._reports.message(f"work: {work.note}", "info")
 
-    def _check(self, outputs: List[Arrays], find: Callable[[], Reference], precision: str) -> _Errors:
+    def _check(self, outputs: List[Arrays], subject: Subject, told: Arithmetic, turn: Turn) -> _Errors:
         """The relative error of the outputs, and the model's own in float32, where they can be compared."""
         with self._reports.at("check"):
             gc.collect()  # the session's copies of the weights
             try:
-                reference = find()
+                with without_tf32():  # it would count as the model's own error
+                    reference = subject.reference()
             except Exception as error:
                 text = f"not checked, no reference: {type(error).__name__}: {error}"
                 self._tell_check(Agreement(False, text[:1000], {}, False))
                 return None, None
-            found = judged(outputs, reference, precision)
+            found = judged(outputs, reference, TF32 if told.kinds else told.precision)
+            if not found.ok and told.kinds and is_rounding(found):
+                found = self._explained_by_tf32(found, reference, subject, turn)
             if reference.note:
                 self._reports.message(f"the reference is {reference.label}: {reference.note}", "info")
             if found.ok and not found.claimed:
@@ -268,6 +284,36 @@ class ModelMeasurement:
                 (each.relative_l2 or 0.0 for each in reference.own), default=0.0
             )
 
+    def _explained_by_tf32(self, found: Agreement, reference: Reference, subject: Subject, turn: Turn) -> Agreement:
+        """Outputs that are off by rounding are those of TF32 if the same model without it is right."""
+        turn.wait(self._reports)
+        try:
+            with without_tf32():
+                session = subject.load(self._options._replace(tf32=False))
+                try:
+                    exact = session.outputs(session.run(session.prepare(subject.inputs)))
+                finally:
+                    session.close()
+        except Exception as error:
+            return found._replace(
+                detail=f"{found.detail}; without TF32 it fails: {type(error).__name__}: {error}"[:1000]
+            )
+        finally:
+            turn.pass_on()
+        without = judged([exact], reference, FP32)
+        if not without.ok:
+            return found._replace(detail=f"{found.detail}; TF32 does not explain it: without, {without.detail}"[:1000])
+        text = f"TF32 rounding {rounding_text(found)}: without TF32, {without.detail}"
+        self._reports.message(text, "info")
+        return Agreement(True, text, found.figures, without.claimed)
+
+    def _give_up_check(self) -> None:
+        """What was measured is kept, unchecked."""
+        if not self._checked:
+            why = f"not checked: checking its outputs took longer than {self._settings.step_timeout_s:g} s"
+            self._reports.message(f"{why}, so {NOTHING_CLAIMED}")
+            self._tell_check(Agreement(True, f"{why}, so {NOTHING_CLAIMED}", {}, False))
+
     def _compare(self, outputs: Arrays) -> None:
         """The outputs of the last call with golden ones."""
         with self._reports.at("check"):
@@ -275,6 +321,7 @@ class ModelMeasurement:
                 self._reports.event("compared", **found._asdict())
 
     def _tell_check(self, found: Agreement) -> None:
+        self._checked = True
         told = {"ok": found.ok, "claimed": found.claimed, "detail": found.detail, "figures": found.figures}
         self._reports.event("check", name="outputs", **told)
         if found.ok and not found.claimed:  # an error without a claim must not be compared
@@ -363,13 +410,13 @@ def _start() -> Dict[str, str]:
 
 
 @contextmanager
-def _limited(seconds: float, reports: Reports, stage: str) -> Iterator[None]:
-    """Reports a failure and ends this process if it takes longer."""
+def _limited(seconds: float, give_up: Callable[[], None]) -> Iterator[None]:
+    """Ends this process after `give_up` if it takes longer."""
     done = threading.Event()
 
     def watch() -> None:
         if not done.wait(seconds):
-            reports.failure(TIMED_OUT, f"{stage} took longer than {seconds:g} s", stage)
+            give_up()
             end_children()
             leave(0)
 

@@ -26,6 +26,7 @@ class Turn:
         self._cores: Sequence[int] = told.get("cores") or ()
         self._aside: Sequence[int] = told.get("aside") or ()
         self._lock: Optional[int] = None  # the kernel releases it when this process ends, however that is
+        self._had_one = False
 
     @property
     def is_alone(self) -> bool:
@@ -36,13 +37,14 @@ class Turn:
         """Until nobody else has the device; then this process has the cores of the one that is measured."""
         if self._folder is None:
             return
-        if _used_cuda() is not None:
+        if _used_cuda() is not None and not self._had_one:
             reports.message("this process used the GPU before its turn, while another was being measured")
         waiting = self._create("waiting", self._place)
         self._lock = os.open(os.path.join(self._folder, "turn"), os.O_RDWR | os.O_CREAT, 0o644)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         _remove(waiting)
         _move_to(self._cores)
+        self._had_one = True
 
     @contextmanager
     def quiet(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS, RECURRENT
-from benchmodels.tensors import flatten, rebuilt_call
+from benchmodels.tensors import flatten, read_through, rebuilt_call
 from benchmodels.types import Details, Module, Tensor, Value
 
 SMALL = 50_000_000  # parameters; for fewer, a real call is quicker than importing what counting without data needs
@@ -128,7 +128,7 @@ def _counted(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value],
     lookups = _lookups(module)
     module.eval()
     with lookups, _nothing_fused(), torch.no_grad(), _recurrent_told(module, counter), counter:
-        output = module(*args, **kwargs)
+        output = read_through(module(*args, **kwargs))
     taken = {name: count for name, count in lookups.taken.items() if name not in lookups.used}
     kinds = dict(getattr(counter, "kinds", {}))
     return _Call(float(counter.get_total_flops()), output, taken, getattr(counter, "unknown", ()), kinds)

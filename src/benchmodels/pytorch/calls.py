@@ -22,7 +22,7 @@ from benchmodels.hooks.looking import (
     pass_on_signal,
 )
 from benchmodels.identity.identity import structure_of
-from benchmodels.identity.signatures import key_maker, signature_of
+from benchmodels.identity.signatures import key_maker, signature_of, tensors_in
 from benchmodels.identity.weights import weights_digest
 from benchmodels.measure.batch import of_known_task
 from benchmodels.measure.generation import GENERATE
@@ -53,8 +53,10 @@ class Record:
     last: Optional[ModelEntry] = None  # of its last call, where sub-modules count
     structure: Optional[str] = None  # when last examined
     changes: int = 0  # value of TorchCalls.changes at that time
+    devices: Details = field(default_factory=dict)  # that hold it, when last examined
+    elsewhere: List[ModelEntry] = field(default_factory=list)  # of its calls before it was moved to another device
     looks: int = MAX_LOOKS
-    full: Dict[bool, str] = field(default_factory=dict)  # its structure, once it has no room without or with gradients
+    full: Dict[Any, str] = field(default_factory=dict)  # its structure, once it has no room: see `TorchCalls._sort`
     skipped: Optional[str] = None  # why a call of it could not be described
 
 
@@ -82,6 +84,7 @@ class TorchCalls:
         self.state_of: Callable[[Any], Dict[str, Any]] = class_attribute(module_class, "__dict__").__get__
         self.gradients: Callable[[], bool] = torch_models.torch()._C.is_grad_enabled
         self.tracing: Callable[[], Any] = torch_models.torch()._C._get_tracing_state
+        self.in_autocast: Callable[[], bool] = torch_models.autocast_switch()
         self._key = key_maker(tensor_types)
 
     def is_module(self, value: Value) -> bool:
@@ -140,6 +143,20 @@ class TorchCalls:
             record.structure = structure
             record.entries.clear()
             record.full.clear()
+        elif self._devices(module) != record.devices:
+            record.elsewhere += record.entries.values()  # what is called from now on is called here
+            record.entries.clear()
+
+    def _devices(self, module: Module) -> Details:
+        with quietly():
+            facts = torch_models.facts_of(module)
+        return {name: facts[name] for name in ("device", "other_devices")}
+
+    def _note_device(self, entry: ModelEntry, now: Details) -> None:
+        """A script may try a model on the processor and then use it on an accelerator, which is where it is measured."""
+        if torch_models.is_rather_on(now["device"], entry.facts["device"]):
+            entry.facts.update(now)
+            self._watcher.changed(entry)
 
     def complain_of(self, module: Module, error: Exception) -> str:
         """Reports a skipped call without disturbing the program. Returns the cause."""
@@ -156,7 +173,8 @@ class TorchCalls:
         """Equal keys mean equal signatures; None if there is no key."""
         try:
             with quietly():
-                return self._key(args, kwargs)
+                key = self._key(args, kwargs)
+                return (torch_models.autocast_regions(), key) if self.in_autocast() else key
         except Exception as error:  # reported when the call is examined
             pass_on_signal(error)
             return None
@@ -168,8 +186,9 @@ class TorchCalls:
             if module is None:
                 return False, None
             graded = self._is_graded(module)
-            if graded in record.full and key is not None:
-                self._watcher.other_shape(record.full[graded], hash(key))
+            full = record.full.get(self._sort(graded))
+            if full is not None and key is not None:
+                self._watcher.other_shape(full, hash(key))
                 return False, None
             with quietly():
                 lazy = torch_models.is_lazy(module)
@@ -182,6 +201,10 @@ class TorchCalls:
         except Exception as error:
             record.skipped = self.complain_of(module, error)
             return False, None
+
+    def _sort(self, graded: bool) -> Any:
+        """Calls with and without gradients, and in different regions of autocast, have separate limits."""
+        return graded, torch_models.autocast_regions() if self.in_autocast() else ()
 
     def _is_graded(self, module: Module) -> bool:
         return bool(self.gradients() and self.state_of(module).get("training"))
@@ -232,8 +255,14 @@ class TorchCalls:
 
     def _structure(self, module: Module) -> str:
         with quietly():
-            structure = structure_of(module)
+            # Without values it is another model, which is not measured: the one with values may follow.
+            structure = structure_of(module) + (" on meta" if torch_models.is_on_meta(module) else "")
             return f"{structure} {weights_digest(module)}" if self._options.weights else structure
+
+    def _of_call(self, module: Module, structure: str, method: str = "") -> str:
+        """Of a generation, and in a region of autocast, it is another model."""
+        words = [word for word in (method, *torch_models.autocast_note(module)) if word]
+        return hashlib.sha256(".".join((structure, *words)).encode()).hexdigest() if words else structure
 
     def _has_entry(self, module: Module) -> bool:
         record = self.records.get(id(module))
@@ -283,8 +312,8 @@ class TorchCalls:
             if entry is not None and key is not None and len(record.entries) < MAX_KEYS:
                 record.entries[key] = entry
             elif entry is None:
-                record.full[graded] = self._structure(module)
-                self._watcher.other_shape(record.full[graded], hash(key))
+                full = record.full[self._sort(graded)] = self._of_call(module, self._structure(module))
+                self._watcher.other_shape(full, hash(key))
             return entry
 
     def _entry(
@@ -301,16 +330,19 @@ class TorchCalls:
         module = record.target()
         signature = signature_of(function, args, kwargs)
         structure = record.structure = self._structure(module)
-        if method:
-            structure = hashlib.sha256(f"{structure}.{method}".encode()).hexdigest()
+        record.devices = self._devices(module)
+        structure = self._of_call(module, structure, method)
         known = self._watcher.known(structure, signature)
         if known is not None:
-            known.objects += known not in record.entries.values()
+            known.objects += known not in (*record.entries.values(), *record.elsewhere)
+            self._note_device(known, record.devices)
             return known
         if not self._watcher.has_room(structure, graded):
             return None
         with quietly():
             facts = {**torch_models.facts_of(module), **self._places(module, frame or sys._getframe(1))}
+            if facts["device"] is None:
+                facts.update(torch_models.device_facts([tensor for _, tensor in tensors_in(args, kwargs)]))
             batch = None if method else of_known_task(module, signature)
             if method:
                 facts.update({"method": method, **{name: f"{facts[name]}.{method}" for name in ("class", "qualified")}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.discover.callers import OUR_FOLDERS
 from benchmodels.hooks.looking import attribute, class_attribute, is_a, members_of
@@ -27,6 +27,9 @@ INTERNALS = (
     *("torch.nn.utils.parametrizations", "torch.ao.quantization.observer"),
     *("torch.ao.quantization.fake_quantize", "torch.ao.quantization._learnable_fake_quantize"),
 )
+META = "meta"  # the device of tensors without values
+# Modules that hold the weights of a layer; those of quantised layers are packed.
+PARTS_OF_TORCH = ("ParametrizationList", "LinearPackedParams", "PackedParameter")
 NOT_REAL = ("FakeTensor", "FunctionalTensor", "ProxyTensor", "BatchedTensor", "Proxy", "Attribute", "ParameterProxy")
 SYMBOLIC = "KerasTensor"  # what layers of Keras are called with while a model is put together
 # Overridden by modules whose state is not in parameters and buffers, such as packed weights.
@@ -78,6 +81,25 @@ def autocast_of(module: Module) -> Optional[Autocast]:
         return None
 
 
+def autocast_switch() -> Callable[[], bool]:
+    """Tells quickly whether any region of autocast is entered."""
+    older = getattr(torch(), "is_autocast_cpu_enabled", lambda: False)
+    found: Any = getattr(torch()._C, "_is_any_autocast_enabled", None)
+    return found or (lambda: torch().is_autocast_enabled() or older())
+
+
+def autocast_regions() -> Tuple[str, ...]:
+    """The kinds of device that autocast is on for, with their types."""
+    regions = []
+    for device in ("cpu", "cuda", "xpu"):
+        try:
+            if torch().is_autocast_enabled(device):
+                regions.append(f"{device} {torch().get_autocast_dtype(device)}")
+        except (TypeError, RuntimeError):  # an older torch takes no device; a device without autocast
+            regions.append(device)
+    return tuple(regions)
+
+
 def autocast_note(module: Module) -> Tuple[str, ...]:
     found = autocast_of(module)
     return () if found is None else (f"autocast {found.dtype}",)
@@ -90,7 +112,9 @@ def is_loss(module: Module) -> bool:
 def is_internal(module: Module) -> bool:
     """Whether it is a part of torch's own machinery that a user never means: a parametrization, an observer."""
     return any(
-        kind.__module__.startswith(INTERNALS) or kind.__name__ == "ParametrizationList" for kind in type(module).__mro__
+        kind.__module__.startswith(INTERNALS)
+        or (kind.__module__.startswith("torch.") and kind.__name__ in PARTS_OF_TORCH)
+        for kind in type(module).__mro__
     )
 
 
@@ -161,9 +185,27 @@ def facts_of(module: Module) -> Details:
         "parameter_bytes": sum(tensor.numel() * tensor.element_size() for tensor in parameters),
         "trainable": sum(tensor.numel() for tensor in parameters if tensor.requires_grad),
         "dtype": None if main is None else dtype_name(main.dtype),
-        "device": None if main is None else str(main.device),
+        **device_facts(parameters or [tensor for _, tensor in buffers_of(module)]),
         **_mode(module),
     }
+
+
+def device_facts(tensors: Sequence[Tensor]) -> Details:
+    """The device that holds most of these tensors, and the others; that of weights left without values counts last."""
+    sizes: Dict[str, int] = {}
+    for tensor in tensors:
+        sizes[str(tensor.device)] = sizes.get(str(tensor.device), 0) + tensor.numel() * tensor.element_size()
+    ordered = sorted(sizes, key=lambda device: (device == META, -sizes[device]))
+    return {"device": ordered[0] if ordered else None, "other_devices": ordered[1:]}
+
+
+def is_rather_on(device: Optional[str], before: Optional[str]) -> bool:
+    """Whether a model that was called on both is one of `device`: an accelerator counts more than the processor."""
+    return before in (None, "cpu") and device not in (None, "cpu", META)
+
+
+def is_on_meta(module: Module) -> bool:
+    return any(tensor.device.type == META for _, tensor in parameters_of(module)[:1])
 
 
 def _shown_class(name: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import sys
 import weakref
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from benchmodels.discover.callers import place_of_call
@@ -122,11 +124,13 @@ class MadeModules:
         alive = self._alive()
         parts = {id(part) for _, module in alive for part in _children(module).values()}
         converted = [_weights(module) for made, module in alive if made.called and _is_converted(module)]
-        return [
+        found = [
             (made, module)
             for made, module in alive
             if not made.called and id(module) not in parts and not (converted and _is_in(module, converted))
         ]
+        failed = _failed_to_build([module for _, module in found])
+        return [(made, module) for made, module in found if id(module) not in failed]
 
     def _parts_reason(self, module: Module) -> Optional[str]:
         names = [name for name, part in parts_of(module) if name and self._has_entry(part)]
@@ -136,6 +140,13 @@ class MadeModules:
 def described(module: Module, made_at: Optional[Details]) -> Details:
     """Keys of the event for a module without a known call."""
     return {**facts_of(module), "made_at": made_at}
+
+
+def _failed_to_build(modules: List[Any]) -> Set[int]:
+    """Those whose constructor raised an exception that still exists: so does its frame, which would be gone otherwise."""
+    holders = gc.get_referrers(*modules) if modules else []
+    frames = [each for each in holders if type(each) is FrameType and each.f_code.co_name == "__init__"]
+    return {id(frame.f_locals[name]) for frame in frames for name in frame.f_code.co_varnames[:1]}
 
 
 def _counts(module: Module) -> bool:

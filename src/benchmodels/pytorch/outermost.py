@@ -71,7 +71,7 @@ def quick(
 ) -> Doors:
     """For `nn.Module.__call__`, where sub-modules do not count."""
     find, key_of, add, discard = calls.records.get, calls.key, inside.add, inside.discard
-    state_of, tracing, gradients = calls.state_of, calls.tracing, calls.gradients
+    state_of, tracing, gradients, autocast = calls.state_of, calls.tracing, calls.gradients, calls.in_autocast
 
     def enter(module: Module, args: Any, kwargs: Any) -> Token:
         if held:
@@ -91,7 +91,8 @@ def quick(
             add(thread)
             if record.changes != calls.changes:
                 calls.look_again(record)
-            if kwargs or len(args) != 1 or type(args[0]) not in tensor_types or function_modes():
+            plain = not kwargs and len(args) == 1 and type(args[0]) in tensor_types
+            if not plain or function_modes() or autocast():
                 key = key_of(args, kwargs)
             else:
                 tensor = args[0]
@@ -133,11 +134,14 @@ def general(
     def enter_generate(module: Module, args: Any, kwargs: Any, thread: int) -> Token:
         if thread in generating or stacks.get(thread) or not calls.is_module(module):
             return None
+        inside.add(thread)  # what is counted of it makes calls of the model, which are not the program's
         try:
             token = _Generating(calls.note_generation(module, args, kwargs))
         except BaseException as error:
             _leave_alone(calls, module, error)
             return None
+        finally:
+            inside.discard(thread)
         generating.add(thread)
         return token
 

@@ -57,6 +57,7 @@ class Options(NamedTuple):
     streams: int = 1
     onnx_opset: Optional[int] = None  # for an export; None: the exporter chooses
     sequence: str = ""  # the Python file of a build sequence
+    tf32: bool = True  # False: of runtimes that are not torch, which `without_tf32` tells
 
     @property
     def device_type(self) -> str:
@@ -227,7 +228,7 @@ class RuntimeBase:
 
     def unavailable(self, options: Options) -> Optional[str]:
         if self.cpu_only and options.device_type != "cpu":
-            return f"{self.name} runs on the CPU only, not on {options.device}"
+            return f"{self.name} runs on the CPU only, not on {options.device}; use --device cpu"
         missing = [name for name in self.modules if not is_importable(name)]
         if missing:
             return f"{' and '.join(missing)} not installed: pip install {self.install or ' '.join(self.packages)}"

@@ -346,7 +346,8 @@ def _provider_options(provider: str, options: Options) -> Dict[str, str]:
         return {}
     if provider == "TensorrtExecutionProvider":
         return {"device_id": str(options.device_index), "trt_fp16_enable": str(options.precision == "fp16")}
-    return {"device_id": str(options.device_index)}
+    exact = {} if options.tf32 or provider != "CUDAExecutionProvider" else {"use_tf32": "0"}
+    return {"device_id": str(options.device_index), **exact}
 
 
 def _place(provider: str) -> str:

@@ -16,6 +16,7 @@ from benchmodels.settings import ModelSettings
 from benchmodels.types import Details
 from benchmodels.zoo.base import FAULT, NEEDS_PACKAGE, NOT_POSSIBLE, SCALES, NotInZoo, ZooModel, ZooRequest
 from benchmodels.zoo.registry import UnknownZoo, zoo_named
+from benchmodels.zoo.shrinking import TooLarge, refuse_large, too_large
 
 MOST_INPUTS = 64
 # Libraries that would ask the network for files that they do not have; a zoo that needs it says so itself.
@@ -51,8 +52,11 @@ def open_zoo_model(settings: ModelSettings) -> OpenedModel:
     request = ZooRequest(name, settings.scale, parameters, settings.seed or 0)
     try:
         made = zoo.build(request)
+        refuse_large(request, made.module)
     except (NotInZoo, MemoryError, KeyboardInterrupt, SystemExit):
         raise
+    except TooLarge as error:
+        raise too_large([error.parameters]) from None
     except ImportError as error:
         raise NotInZoo(str(error), NEEDS_PACKAGE) from error
     except Exception as error:

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import sys
+from functools import partial
 from importlib import import_module
-from typing import Any, Dict, Iterable
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
 from benchmodels.zoo.base import FULL, TINY, ZooEntry, ZooModel, ZooRequest, fill_zeros, version_of
-from benchmodels.zoo.shrinking import few, first_that_runs, image_side, replaced
+from benchmodels.zoo.shrinking import (
+    few,
+    first_that_runs,
+    image_side,
+    narrow,
+    narrower_layers,
+    refuse_large,
+    refuse_large_plan,
+    replaced,
+)
 from benchmodels.zoo.sources import decorated, package_folder
 from benchmodels.zoo.vision_import import declare_operators
 
 DEPTHS = ("depth", "depths", "layers", "num_layers", "num_blocks", "stage_depths")
+CONFIGS = ("model_cfg", "cfg")
+WIDTHS = re.compile(
+    r"(^|_)(dims?|channels|chs|width|widths|planes|features|hidden_size|hidden_features|num_features|out_channels)$"
+)
+HEADS = re.compile(r"(^|_)heads$")
+DIVISORS = (2, 4, 8)  # of widths, where fewer layers do not make it small enough
+NARROWEST = 16
 BUILDER = "build_model_with_cfg"
 
 
@@ -39,12 +58,19 @@ class TimmZoo:
         side = _side(request, usual)
         sized: Dict[str, Any] = {"img_size": side}
 
-        def shallow(more: Dict[str, Any]) -> ZooModel:
+        def shallow(more: Dict[str, Any], divisor: int) -> ZooModel:
             entry = sys.modules[timm.models.model_entrypoint(request.name).__module__]
-            with replaced(entry, BUILDER, _with_few_layers):
+            with replaced(entry, BUILDER, lambda build: _with_few_layers(build, divisor)):
                 return _made(timm, request, more)
 
-        candidates = [lambda: shallow(sized), lambda: shallow({})] if request.scale == TINY else []
+        def narrowed(more: Dict[str, Any], divisor: int) -> ZooModel:
+            with narrower_layers(divisor):
+                return shallow(more, 1)
+
+        candidates: List[Callable[[], ZooModel]] = []
+        if request.scale == TINY:
+            candidates = [partial(shallow, more, divisor) for divisor in (1, *DIVISORS) for more in (sized, {})]
+            candidates += [partial(narrowed, more, divisor) for divisor in DIVISORS for more in (sized, {})]
         candidates += [
             lambda: _made(timm, request, sized),
             lambda: _made(timm, request, {}),
@@ -63,7 +89,13 @@ def _made(timm: Any, request: ZooRequest, more: Dict[str, Any], usual_size: bool
     asked = {name: request.size(name, 1) for name in ("height", "width") if name in request.parameters}
     if asked and "img_size" in more:
         more = {**more, "img_size": (asked.get("height", more["img_size"]), asked.get("width", more["img_size"]))}
-    module = timm.create_model(request.name, pretrained=False, **more).eval()
+
+    def make() -> Any:
+        return timm.create_model(request.name, pretrained=False, **more).eval()
+
+    refuse_large_plan(request, make)
+    module = make()
+    refuse_large(request, module)
     fill_zeros(torch, module)
     config = module.pretrained_cfg
     channels, height, width = config["input_size"]
@@ -75,31 +107,46 @@ def _made(timm: Any, request: ZooRequest, more: Dict[str, Any], usual_size: bool
     return ZooModel(module, (images,), {}, batch, "the zoo's batch_size")
 
 
-def _with_few_layers(build: Any) -> Any:
-    """timm's builder of models, with fewer layers in what it is given."""
+def _with_few_layers(build: Any, divisor: int = 1) -> Any:
+    """timm's builder of models, with fewer layers in what it is given, and widths divided."""
 
     def shallow_build(*args: Any, **kwargs: Any) -> Any:
-        for name in DEPTHS:
-            if name in kwargs:
-                kwargs[name] = few(kwargs[name], 2 if name == "depth" else 1)
+        kwargs.update({name: _narrower(name, value, divisor) for name, value in _widths(args, kwargs).items()})
+        for name, value in list(kwargs.items()):
+            if name in DEPTHS:
+                kwargs[name] = few(value, 2 if name == "depth" else 1)
+            elif name in CONFIGS and dataclasses.is_dataclass(value):
+                kwargs[name] = _shallow_config(value, divisor)
         if isinstance(kwargs.get("block_args"), list):
             kwargs["block_args"] = [stage[:1] for stage in kwargs["block_args"]]
-        if dataclasses.is_dataclass(kwargs.get("model_cfg")):
-            kwargs["model_cfg"] = _shallow_config(kwargs["model_cfg"])
         return build(*args, **kwargs)
 
     return shallow_build
 
 
-def _shallow_config(config: Any) -> Any:
+def _widths(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the builder is given, and the defaults of the class that it builds."""
+    given = {name: value for name, value in kwargs.items() if WIDTHS.search(name) or HEADS.search(name)}
+    kind = next((each for each in args if isinstance(each, type)), None)
+    usual = inspect.signature(kind).parameters.values() if kind is not None and given else ()
+    return {**{p.name: p.default for p in usual if WIDTHS.search(p.name) or HEADS.search(p.name)}, **given}
+
+
+def _narrower(name: str, value: Any, divisor: int) -> Any:
+    return narrow(value, divisor, 1 if HEADS.search(name) else NARROWEST)
+
+
+def _shallow_config(config: Any, divisor: int) -> Any:
     """With one block of each sort where blocks are counted."""
     changes: Dict[str, Any] = {}
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if field.name in (*DEPTHS, "d"):
             changes[field.name] = few(value)
+        elif WIDTHS.search(field.name) or HEADS.search(field.name):
+            changes[field.name] = _narrower(field.name, value, divisor)
         elif field.name == "blocks" and isinstance(value, (list, tuple)):
             changes[field.name] = type(value)(
-                _shallow_config(each) if dataclasses.is_dataclass(each) else each for each in value
+                _shallow_config(each, divisor) if dataclasses.is_dataclass(each) else each for each in value
             )
     return dataclasses.replace(config, **changes) if changes else config

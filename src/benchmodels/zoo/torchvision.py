@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from functools import partial
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Tuple
 
@@ -19,12 +20,21 @@ from benchmodels.zoo.base import (
     fill_zeros,
     version_of,
 )
-from benchmodels.zoo.shrinking import few, first_that_runs, image_side, replaced
+from benchmodels.zoo.shrinking import (
+    few,
+    first_that_runs,
+    image_side,
+    narrower_layers,
+    refuse_large,
+    refuse_large_plan,
+    replaced,
+)
 from benchmodels.zoo.sources import decorated, package_folder
 from benchmodels.zoo.vision_import import torchvision, why_no_operators
 
 TASKS_OF_FOLDERS = {"detection": "detection", "segmentation": "segmentation", "video": "video"}
 FRAMES = 16
+DIVISORS = (2, 4, 8)  # of widths, where fewer layers do not make a model small enough
 USUAL_SIDE = {"detection": 800, "segmentation": 520, "video": 112, "vision": 224}
 LEAST_SIDE = {
     "inception_v3": 75,
@@ -91,7 +101,11 @@ class TorchvisionZoo:
             with _shallow(part):
                 return deep()
 
-        return first_that_runs([shallow, deep])
+        def narrowed(divisor: int) -> ZooModel:
+            with narrower_layers(divisor):
+                return shallow()
+
+        return first_that_runs([shallow, *(partial(narrowed, divisor) for divisor in DIVISORS), deep])
 
 
 def _made(request: ZooRequest, builder: Any, part: str, task: str) -> ZooModel:
@@ -113,12 +127,19 @@ def _made(request: ZooRequest, builder: Any, part: str, task: str) -> ZooModel:
         more["spatial_size"] = (height, width)
     if task == "detection" and not request.name.startswith("ssd"):  # those have a fixed size
         more.update(min_size=min(height, width), max_size=max(height, width))
+
+    def make() -> Any:
+        return builder(weights=None, **more).eval()
+
     try:
-        module = builder(weights=None, **more).eval()
+        if not part.startswith("quantization."):
+            refuse_large_plan(request, make)
+        module = make()
     except RuntimeError as error:
         if "unknown archite" in str(error):  # torch writes it in two ways
             raise NotInZoo(NO_KERNELS, NEEDS_DEVICE) from error
         raise
+    refuse_large(request, module)
     fill_zeros(torch, module)
     frames = request.size("num_frames", FRAMES)
     items = (batch, "the zoo's batch_size")

@@ -63,7 +63,7 @@ def _benchmarks(request: Request, told: dict[str, Any], model: HeldModel) -> lis
 
     options, name = request.models, request.name or str(told["class"])
     found: list[Benchmark] = []
-    for runtime, device, precision in variants(options):
+    for runtime, device, precision in variants(options, device=told["device"]):
         workload = as_built(
             Model(
                 runtime=runtime,

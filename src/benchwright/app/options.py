@@ -105,6 +105,8 @@ def _what() -> Iterable[Option]:
         help="Name of the benchmark, if there is only one.")
     yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE, ZOO, SPEC),
         help="Kind of target: suite, tasks, script, model, zoo or spec.")
+    yield _option(WHAT, "-m --module", "list", "NAME", name="modules",
+        help="A module or package instead of a script's file, as python -m takes it. Repeatable.")
     yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
     yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SWEPT,
@@ -188,11 +190,11 @@ def _of_models() -> Iterable[Option]:
         names_from="benchmodels.runtimes.registry:known_runtimes",
         help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}.  [default: {DEFAULT_RUNTIME}]")
     yield _option(OF_MODELS, "--device", "words", "NAME,NAME", name="devices", applies=_MODELS, common=True,
-        help="Devices: cpu, cuda or cuda:1.  [default: cpu]")
+        help="Devices: cpu, cuda or cuda:1.  [default: where the script calls the model; of zoos and files cpu]")
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")
     yield _option(OF_MODELS, "--scale", "choice", choices=ZOO_SCALES, default=ZOO_SCALES[0], applies=(ZOO,),
-        help="Size of a zoo's models: tiny (few layers, small inputs), small, or full (as published).  [default: tiny]")
+        help="Size of a zoo's models: tiny (few layers, small inputs, at most 30 M parameters), small, or full (as published).  [default: tiny]")
     yield _option(OF_MODELS, "--threads", "count", "N", least=1, applies=_MODELS,
         help="Threads of the runtime.  [default: one per core]")
     yield _option(OF_MODELS, "--streams", "count", "N", least=1, most=256, default=1, applies=_MODELS,
@@ -230,7 +232,7 @@ def _of_models() -> Iterable[Option]:
     yield _option(OF_MODELS, "--export-only", "flag", applies=_MODELS,
         help="Export models to ONNX and stop there; the report names the files.")
     yield _option(OF_MODELS, "--build-timeout", metavar="TIME", default="10m", applies=_MODELS,
-        help="Limit for each step of a build.  [default: 10m]")
+        help="Limit for each step of a build, and for the check of a model's outputs.  [default: 10m]")
 
 
 def _of_tasks() -> Iterable[Option]:

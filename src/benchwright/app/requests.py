@@ -77,11 +77,13 @@ def request_of(
     values: Mapping[str, Any], base: Path, *, targets: Sequence[str] = (), command: Sequence[str] = ()
 ) -> Request:
     """The options, in the notation of the command line, as one checked request; suites keep their things in `base`."""
+    from benchwright.kinds.interpreter import file_of_module
     from benchwright.kinds.models.options import model_options_of
     from benchwright.kinds.spec.options import spec_options_of
 
     values = with_defaults(values)
-    targets = (*targets, *values["configs"])
+    modules = [file_of_module(name, values["python"], values["cwd"]) for name in values["modules"]]
+    targets = (*targets, *modules, *values["configs"])
     return Request(
         targets=targets,
         command=tuple(command),

@@ -28,10 +28,10 @@ class OfBuilds(TypedDict):
 
 
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How models are measured. Empty `runtimes`: the usual one for the target."""
+    """How models are measured. Empty `runtimes`: the usual one for the target; empty `devices`: where a script calls the model."""
 
     runtimes: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ("cpu",)
+    devices: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ("fp32",)
     threads: int | None = None  # None: one for each usable core
     streams: int = 1  # more than 1: also the throughput of that many concurrent callers
@@ -126,7 +126,8 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     parameter_bytes: int = 0
     trainable: int = 0
     dtype: str | None = None
-    device: str | None = None
+    device: str | None = None  # where the script calls it
+    other_devices: tuple[str, ...] = ()  # that hold parts of it
     in_training: bool = False  # called in training mode
     mode_dependent: tuple[str, ...] = ()  # torch layers that compute differently in that mode
     place: dict[str, Any] | None = None  # file and line of the call

@@ -36,6 +36,9 @@ class Uv:
         fresh = ["--upgrade", "--refresh"] if newest else []
         return [self.program, "pip", "install", "--python", python, *self.indexes.uv_options, *fresh, *wanted]
 
+    def uninstall(self, python: str, names: Sequence[str]) -> list[str]:
+        return [self.program, "pip", "uninstall", "--python", python, *names]
+
     def would_install(self, python: str, wanted: Sequence[str]) -> list[str]:
         """Prints what `install` of the newest would change, and changes nothing."""
         return [*self.install(python, (), newest=True), "--dry-run", *wanted]
@@ -65,8 +68,13 @@ class Pip:
 
     def install(self, python: str, wanted: Sequence[str], *, newest: bool = False) -> list[str]:
         fresh = ["--upgrade"] if newest else []
-        pip = [sys.executable, "-m", "pip", "--python", python] if self.own_pip else [python, "-m", "pip"]
-        return [*pip, "install", "--progress-bar=off", *fresh, *wanted]
+        return [*self._pip(python), "install", "--progress-bar=off", *fresh, *wanted]
+
+    def uninstall(self, python: str, names: Sequence[str]) -> list[str]:
+        return [*self._pip(python), "uninstall", "--yes", *names]
+
+    def _pip(self, python: str) -> list[str]:
+        return [sys.executable, "-m", "pip", "--python", python] if self.own_pip else [python, "-m", "pip"]
 
     def report(self, sources: Sequence[str], output: str, python: str | None) -> list[str]:
         """Writes what would be installed for `sources` to `output`, as JSON."""

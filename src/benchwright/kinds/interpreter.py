@@ -9,9 +9,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchwright.core.errors import InvalidInput
+
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
+_FIND_MODULE = """
+import sys
+from importlib.util import find_spec
+spec = find_spec(sys.argv[1])
+if spec is not None and spec.submodule_search_locations is not None:
+    spec = find_spec(sys.argv[1] + ".__main__")
+if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+    sys.exit("no module that can be run")
+print(spec.origin)
+"""
 _PACKAGES = ("benchprobe", "benchmodels")  # that an interpreter gets
 
 
@@ -38,3 +50,18 @@ def ask(python: str, module: str, words: Sequence[str], *, patience_s: float) ->
             timeout=patience_s,
             stdin=subprocess.DEVNULL,
         )
+
+
+def file_of_module(name: str, python: str | None, cwd: str | None) -> str:
+    """The file that `python -m name` runs; InvalidInput if there is none. Only its parent packages are imported."""
+    import subprocess
+
+    found = subprocess.run(
+        [python or default_python(), "-c", _FIND_MODULE, name], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+    path = found.stdout.strip().splitlines()[-1:]
+    if found.returncode != 0 or not path:
+        why = found.stderr.strip().splitlines()[-1:] or ["no such module"]
+        remedy = "name what python -m can run from this folder; a package needs a __main__.py"
+        raise InvalidInput(why[0], where=f"-m {name}", remedy=remedy)
+    return path[0]

@@ -41,6 +41,10 @@ class Gatherer(Protocol):
         """What is wrong with a launch whose process ended well; None if nothing is."""
         return None
 
+    def keeps(self, verdict: LaunchVerdict, found: list[Measurement]) -> bool:
+        """Whether what was measured counts although the launch failed so: only what came afterwards was cut short."""
+        return False
+
     def spent(self, began: int, ended: int) -> str:
         """What the time went into, for a launch that took too long; empty if that is not known. Times are in ns."""
         return ""

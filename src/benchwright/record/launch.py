@@ -27,7 +27,7 @@ from benchwright.record.reading import Event, read_events, stream_checksum
 from benchwright.record.samples import Span
 from benchwright.record.standstill import late_notes, standstill_notes
 from benchwright.record.turns import judge_turns, left_out, own_only, takes_turns
-from benchwright.record.verdict import LaunchVerdict, ignored_failure, judge, log_notes, stumbled
+from benchwright.record.verdict import OK, LaunchVerdict, ignored_failure, judge, log_notes, stumbled
 from benchwright.record.voir_rates import add_gpu_samples, measured_through_voir
 
 _CLOCK_SLACK_NS = 1_000_000_000
@@ -132,7 +132,10 @@ def _judge(
         end = {**end, "early_stop": True}
     verdict = judge(benchmark, end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is not Status.OK:
-        return _with_time_spent(_with_last_part(verdict, fold), fold)
+        verdict = _with_time_spent(_with_last_part(verdict, fold), fold)
+        if not fold.gatherer.keeps(verdict, measurements):
+            return verdict
+        verdict = OK
     if (wrong := judge_loops(fold, benchmark, counting) or fold.gatherer.judge(measurements)) is not None:
         return wrong
     problem = lost_ranks(fold.loops.values()) or authorship.problem(fold.unreadable)

@@ -7,6 +7,9 @@ import textwrap
 
 import pytest
 
+from benchmodels.hooks.looking import error_text
+from benchmodels.pytorch.models import is_internal, is_rather_on
+
 TWO_LAYERS = """
 class Net(nn.Module):
     def __init__(self):
@@ -556,6 +559,102 @@ with torch.device("meta"):
     )
     assert sorted({one["class"] for one in models.models}) == ["Conv1d", "ParametrizedLinear"]
     assert models["Conv1d"]["reason"].startswith("on the meta device")
+
+
+def test_a_model_is_told_with_the_device_it_is_called_on(found):
+    models = found(
+        """
+        tried = nn.Linear(4, 7, device="meta")
+        tried(torch.ones(3, 4, device="meta"))
+        tried.to_empty(device="cpu")(x)
+        tried(x)
+        kept = nn.Sequential(nn.Linear(4, 9), nn.Linear(9, 9, device="meta"))
+        """
+    )
+    without, real = models.all("Linear")
+    assert (without["device"], without["calls"], real["device"], real["calls"]) == ("meta", 1, "cpu", 2)
+    assert real["reason"] is None
+    assert [models["Sequential"][key] for key in ("device", "other_devices")] == ["cpu", ["meta"]]
+    free = "class Free(nn.Module):\n    def forward(self, x):\n        return x * 2\nFree()(x)\n"
+    assert found(free)["Free"]["device"] == "cpu"  # as its inputs say
+
+
+def test_an_accelerator_counts_more_than_the_processor_it_was_tried_on():
+    assert is_rather_on("cuda:0", "cpu")
+    assert is_rather_on("xpu", None)
+    assert not any(is_rather_on(*pair) for pair in [("cpu", "cuda:0"), ("cuda:1", "cuda:0"), ("meta", "cpu")])
+
+
+def test_a_call_in_a_region_of_autocast_is_another_model(found):
+    models = found(
+        """
+        net = nn.Linear(4, 3)
+        for dtype in (None, torch.bfloat16, None, torch.float16, torch.bfloat16):
+            with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
+                net(x)
+        with torch.autocast("cuda", enabled=False), torch.autocast("cpu", dtype=torch.bfloat16):
+            for size in range(2, 9):
+                net(torch.ones(size, 4))  # more shapes than get an entry
+        net(torch.ones(9, 4))
+        """
+    )
+    plain = models.all("Linear", wrappers=[])
+    assert [(m["inputs"][0]["shape"], m["calls"]) for m in plain] == [([3, 4], 2), ([9, 4], 1)]
+    cast = models.all("Linear", wrappers=["autocast bfloat16"])
+    assert [m["calls"] for m in cast] == [3, 1, 1, 1]
+    assert len(models.all("Linear", wrappers=["autocast float16"])) == 1
+    assert len({m["identity"] for m in models.models}) == len(models.models)
+    assert [m["other_shapes"] for m in (plain[0], cast[0])] == [0, 3]
+
+
+def test_a_constructor_that_failed_built_no_model(found):
+    models = found(
+        """
+        class Bad(nn.Module):
+            def __init__(this, width):
+                super().__init__()
+                this.layer = nn.Linear(4, width)
+                raise KeyError("default")
+        class Good(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 5)
+        try:
+            Bad(7)
+        except KeyError as error:
+            kept = error
+            nn.Linear(4, 6)(x)
+        good = Good()
+        """
+    )
+    assert sorted(models.classes) == ["Good", "Linear"]
+
+
+def test_packed_parameters_of_torch_are_no_models():
+    packed = pytest.importorskip("torch.ao.nn.quantized.modules.linear").LinearPackedParams
+    assert is_internal(packed.__new__(packed))
+
+
+class Lost(Exception):
+    def __str__(self):
+        raise AssertionError("the program's own code")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyError("default"), "KeyError: 'default'"),
+        (KeyError(0), "KeyError: 0"),
+        (KeyError(("a", 1)), "KeyError"),
+        (FileNotFoundError(2, "No such file or directory", "x.pt"), "[Errno 2] No such file or directory: 'x.pt'"),
+        (ValueError("no", 2), "ValueError: ('no', 2)"),
+        (AssertionError(), "AssertionError"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), "'utf-8' codec can't decode byte 0xff in position 0"),
+        (Lost("its text"), "Lost: its text"),
+    ],
+)
+def test_a_reason_keeps_its_text_and_runs_none_of_the_programs_code(error, text):
+    assert text in error_text(error)
 
 
 def test_the_end_tells_other_frameworks_and_the_modules_of_the_user(under_discovery, tmp_path):

@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from benchmodels.measure.generation import new_tokens, timed_calls, whole_generation
-from benchmodels.runtimes.base import Captured, Options
+from benchmodels.check.reference import call
+from benchmodels.measure.generation import (
+    new_tokens,
+    refuse_unread,
+    timed_calls,
+    whole_generation,
+    with_results_read,
+)
+from benchmodels.measure.work import count_work
+from benchmodels.runtimes.base import Captured, Options, Unsupported
 from benchmodels.runtimes.torch_eager import TorchEager
 
 WRITER = """
@@ -43,6 +51,17 @@ def test_a_generation_is_found_beside_the_calls_it_makes(found: Callable[..., An
         ([2, 3], 3, ""),
         ([2, 4], 3, ""),
     ]
+
+
+def test_counting_a_generation_makes_no_calls_of_the_program(under_discovery: Callable[..., Any]) -> None:
+    """A greedy loop has the same calls whether its arithmetic is counted or not."""
+    program = "import torch\nfrom torch import nn\ntorch.manual_seed(1)\n" + WRITER
+    program += "writer.generate(torch.ones(1, 3, dtype=torch.long), new=6)\n"
+    plain, counted = (under_discovery(program, count_work=count) for count in (False, True))
+    identities = [{event["identity"] for event in each.all("model")} for each in (plain, counted)]
+    assert identities[0] == identities[1]
+    (whole,) = {e["flops_note"] for e in counted.all("model") if e["method"] == "generate"}
+    assert "positional argument" not in (whole or ""), "what is counted is the generation, not one call of the model"
 
 
 def test_other_lengths_are_other_generations(found: Callable[..., Any]) -> None:
@@ -126,3 +145,42 @@ def test_a_generation_is_no_model_for_a_file(torch: Any, tmp_path: Any) -> None:
     (failure,) = [event for event in told if event["event"] == "failure"]
     assert failure["kind"] == "unsupported"
     assert "--runtime torch-eager" in failure["text"]
+
+
+def test_a_forward_that_yields_is_read_to_its_end(torch: Any) -> None:
+    """A call of a generator computes nothing: unread, it would take microseconds."""
+
+    class Yielding(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            for _ in range(3):
+                x = self.layer(x)
+                yield x
+
+    net, x = Yielding(), torch.ones(2, 4)
+    plain = torch.nn.Linear(4, 4)
+    assert with_results_read(plain) is plain
+    whole = with_results_read(net)
+    session = TorchEager().load(Captured(whole, (x,), {}, ("x",)), Options())
+    try:
+        outputs = session.outputs(session.run(session.prepare(Captured(whole, (x,), {}, ("x",)))))
+    finally:
+        session.close()
+    expected = net.layer(net.layer(net.layer(x))).detach().numpy()
+    assert len(outputs) == 3
+    assert list(outputs.values())[-1] == pytest.approx(expected, abs=1e-6)
+    assert len(call(net, (x,), {})) == 3
+    assert count_work(net, (x,), {}).flops == 3 * count_work(net.layer, (x,), {}).flops
+
+
+async def _later() -> None:
+    """Never awaited."""
+
+
+@pytest.mark.parametrize(("result", "kind"), [(map(abs, [1]), "map"), (_later(), "coroutine"), (iter([1]), "iterator")])
+def test_what_computes_only_when_it_is_read_is_not_measured(result: Any, kind: str) -> None:
+    with pytest.raises(Unsupported, match=f"returns a .*{kind}, which computes when it is read"):
+        refuse_unread(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -99,19 +100,20 @@ def measured(
     build_s: float | None = None,
     batch: Batch | None = Batch(2, "--items"),  # noqa: B008 it never changes
     work: CallWork = CallWork(100.0, 50.0),  # noqa: B008
+    without_tf32: Any = None,
     **settings: Any,
 ) -> list[Event]:
     events: list[Event] = []
 
-    def load() -> Any:
+    def load(options: Options) -> Any:
         if isinstance(session, Exception):
             raise session
-        return session
+        return session if options.tf32 else without_tf32
 
     def find() -> Reference:
         if isinstance(reference, Exception):
             raise reference
-        return reference
+        return reference() if callable(reference) else reference
 
     reports = Reports(events.append)
     subject = Subject(load, INPUTS, lambda: batch, find, lambda precision: work, build_s)
@@ -318,3 +320,54 @@ def test_what_a_session_knows_of_its_kernels_is_told_with_its_runtime() -> None:
 
     last = [event for event in measured(Knowing()) if event["event"] == "runtime"][-1]
     assert last["details"]["attention"] == ["flash"]
+
+
+class RoundingSession(FakeSession):
+    """On a GPU that may use TF32 in convolutions; its outputs are off by `error`."""
+
+    def __init__(self, error: float) -> None:
+        super().__init__()
+        self.details["tf32_allowed"] = ["convolutions"]
+        self._error = error
+
+    def run(self, prepared: Any) -> Any:
+        return {"y": prepared["x"] * 2 * (1 + self._error)}
+
+
+CONVOLUTIONS = CallWork(100.0, 50.0, kinds={"convolutions": 100.0})
+
+
+def test_rounding_of_tf32_is_told_and_kept_where_the_model_is_right_without_it() -> None:
+    exact = RoundingSession(1e-7)
+    events = measured(RoundingSession(0.012), work=CONVOLUTIONS, without_tf32=exact)
+    check = one(events, "check")
+    assert (check["ok"], check["claimed"], exact.closed) == (True, True, True)
+    assert check["detail"].startswith("TF32 rounding 1.2 %: without TF32, max abs error")
+    assert check["figures"]["relative_l2"] == pytest.approx(0.012, rel=1e-3)
+    assert figure(events, "error.relative_l2") == pytest.approx(0.012, rel=1e-3)
+    assert any(e["text"] == check["detail"] for e in events if e["event"] == "message")
+
+
+@pytest.mark.parametrize(
+    ("error", "without", "words"),
+    [
+        (0.012, 0.012, "TF32 does not explain it: without, the output"),
+        (0.3, 1e-7, "relative L2 error 0.3 exceeds 0.01"),
+        (np.nan, 1e-7, "NaN"),
+    ],
+)
+def test_only_what_tf32_does_not_explain_is_invalid(error: float, without: float, words: str) -> None:
+    check = one(measured(RoundingSession(error), work=CONVOLUTIONS, without_tf32=RoundingSession(without)), "check")
+    assert not check["ok"]
+    assert words.replace("the output", "output y") in check["detail"]
+
+
+def test_a_check_that_takes_too_long_leaves_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = threading.Event()
+    monkeypatch.setattr("benchmodels.measure.measuring.leave", lambda code: left.set())
+    monkeypatch.setattr("benchmodels.measure.measuring.end_children", lambda: None)
+    events = measured(FakeSession(), reference=lambda: RIGHT if left.wait(30) else None, step_timeout_s=0.2)
+    check = next(e for e in events if e["event"] == "check")
+    assert left.is_set()
+    assert (check["ok"], check["claimed"]) == (True, False)
+    assert check["detail"] == "not checked: checking its outputs took longer than 0.2 s, so nothing is claimed"

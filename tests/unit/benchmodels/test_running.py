@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -49,6 +50,42 @@ def test_a_script_runs_as_it_does_plainly(under_discovery, tmp_path, program):
                            input="given", capture_output=True, text=True)  # fmt: skip
     assert (found.code, found.output, found.errors) == (plain.returncode, plain.stdout, plain.stderr)
     assert found.all("model") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "module", "text"),
+    [
+        ("pkg/__main__.py", "pkg", "from .nets import width"),
+        ("pkg/__main__.py", "pkg", "from pkg.nets import width"),
+        ("pkg/sub/train.py", "pkg.sub.train", "from ..nets import width"),
+        ("pkg/sub/train.py", "pkg.sub.train", "from pkg.nets import width"),
+        (
+            "pkg/sub/train.py",
+            "pkg.sub.train",
+            "import multiprocessing as m\nfrom ..nets import width\ndef f(x): return x * width\n"
+            "if __name__ == '__main__':\n    print(m.get_context('spawn').Pool(1).map(f, [1, 2]))\nwidth",
+        ),
+        ("loose/train.py", "loose.train", "from .nets import width"),
+    ],
+)
+def test_a_file_of_a_package_runs_as_its_module(under_discovery, tmp_path, file, module, text):
+    for folder in ("pkg", "pkg/sub", "loose"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "nets.py").write_text("width = 7")
+    for folder in ("pkg", "pkg/sub"):
+        (tmp_path / folder / "__init__.py").touch()
+    program = f"{text}\nimport sys\nprint(width, __name__, __file__, sys.argv[1:])\n"
+    (tmp_path / file).write_text(program)
+    plain = subprocess.run([sys.executable, "-m", module, "--x"], cwd=tmp_path, capture_output=True, text=True)
+    found = under_discovery(tmp_path / file, "--x")
+    assert (found.code, found.output, found.errors) == (0, plain.stdout, plain.stderr)
+
+
+def test_a_notebook_has_display(under_discovery, tmp_path):
+    cell = {"cell_type": "code", "source": "display('seen', 2)", "metadata": {}}
+    (tmp_path / "n.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [cell]}))
+    assert under_discovery(tmp_path / "n.ipynb").output == "'seen'\n2\n"
+    assert "NameError" in under_discovery("display(1)").errors, "a script has none"
 
 
 def test_a_script_that_is_not_there(under_discovery, tmp_path):

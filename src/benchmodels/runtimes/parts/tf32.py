@@ -6,7 +6,9 @@ everything it multiplies uses it; for any other, the label says where it does.
 
 from __future__ import annotations
 
-from typing import Any, Collection, List, Mapping, NamedTuple, Optional, Tuple
+import sys
+from contextlib import contextmanager
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 FP32, TF32 = "fp32", "tf32"
 # TF32 makes errors some thousand times as large as those of float32. Compared with the model's own error in float32:
@@ -29,19 +31,47 @@ def allowed_by(backends: Any, capability: Optional[Tuple[int, int]]) -> List[str
     """What torch's settings allow to be computed so. `backends`: torch.backends; `capability` None: not known."""
     if capability is not None and capability[0] < SINCE:
         return []
+    return [kind for kind, switch in _switches(backends).items() if _is_on(switch)]
+
+
+def _switches(backends: Any) -> Dict[str, Any]:
     cudnn = backends.cudnn
-    switches = {
+    return {
         PRODUCTS: backends.cuda.matmul,
         CONVOLUTIONS: getattr(cudnn, "conv", cudnn),
         RECURRENT: getattr(cudnn, "rnn", cudnn),
     }
-    return [kind for kind, switch in switches.items() if _is_on(switch)]
 
 
 def _is_on(switch: Any) -> bool:
     """Newer versions of torch have a precision for each kind, in which the older switches show."""
     precision = getattr(switch, "fp32_precision", None)
     return precision == TF32 if isinstance(precision, str) else bool(switch.allow_tf32)
+
+
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """Inside, torch computes float32 as such. Does nothing where torch is not imported."""
+    torch: Any = sys.modules.get("torch")
+    before = [] if torch is None else allowed_by(torch.backends, None)
+    if before:
+        _allow(torch.backends, before, False)
+    try:
+        yield
+    finally:
+        if before:
+            _allow(torch.backends, before, True)
+
+
+def _allow(backends: Any, kinds: Collection[str], on: bool) -> None:
+    """By the older switches first: torch 2.11 computes convolutions as they say, whatever the newer ones do."""
+    older = {backends.cuda.matmul: (PRODUCTS,), backends.cudnn: (CONVOLUTIONS, RECURRENT)}
+    for switch, of in older.items():
+        if all(kind in kinds for kind in of):
+            switch.allow_tf32 = on
+    for kind, switch in _switches(backends).items():
+        if kind in kinds and _is_on(switch) is not on:
+            switch.fp32_precision = TF32 if on else "ieee"
 
 
 def as_seen(told: Arithmetic, error: Optional[float], own: Optional[float]) -> Tuple[Arithmetic, Optional[str]]:

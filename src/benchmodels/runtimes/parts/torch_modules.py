@@ -51,6 +51,12 @@ def unavailable(options: Options) -> Optional[str]:
     return None
 
 
+def use_device(options: Options) -> None:
+    """Makes it torch's current device: memory is counted there, and kernels written in Triton run there."""
+    if options.device_type == "cuda" and ":" in options.device and "torch" in sys.modules:
+        import_module("torch").cuda.set_device(options.device_index)
+
+
 def set_threads(options: Options) -> Details:
     """Sets torch's threads; what they are then."""
     torch = import_module("torch")

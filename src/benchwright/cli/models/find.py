@@ -28,7 +28,9 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("scripts", nargs=-1)
-@options("params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd")
+@options(
+    "modules", "params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd"
+)
 @options(
     "select",
     "exclude",

@@ -79,10 +79,18 @@ def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, S
     return [msgspec.structs.replace(b, notes=(*b.notes, *notes.get(b.name, ()))) for b in asked]
 
 
-def variants(options: ModelOptions, usual: str = DEFAULT_RUNTIME) -> list[tuple[str, str, str]]:
-    """Runtime, device and precision of each."""
+def variants(
+    options: ModelOptions, usual: str = DEFAULT_RUNTIME, device: str | None = None
+) -> list[tuple[str, str, str]]:
+    """Runtime, device and precision of each. `device`: where the model is called, which counts unless others were asked for."""
     runtimes = options.runtimes or ((THROUGH_ONNX,) if options.stops_after else (usual,))
-    return [(r, d, p) for d in options.devices for p in options.precisions for r in runtimes]
+    return [(r, d, p) for d in options.devices or (usual_device(device),) for p in options.precisions for r in runtimes]
+
+
+def usual_device(called_on: str | None) -> str:
+    """Where a model is measured by default; the processor if it is called on something that cannot be measured on."""
+    kind, _, index = (called_on or "cpu").partition(":")
+    return "cpu" if kind != "cuda" else f"cuda:{index}" if int(index or 0) else "cuda"
 
 
 def variant_name(model: Model) -> str:
@@ -110,7 +118,7 @@ def _on_each(
     asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str
 ) -> Iterable[Benchmark]:
     assert isinstance(asked.workload, ModelScript)
-    for runtime, device, precision in variants(asked.workload.options):
+    for runtime, device, precision in variants(asked.workload.options, device=model.device):
         if model.method and runtime != DEFAULT_RUNTIME:
             continue  # a loop in Python
         workload = as_built(
@@ -123,7 +131,7 @@ def _on_each(
                 asked,
                 name=name + variant_name(workload),
                 workload=workload,
-                placement=msgspec.structs.replace(asked.placement, needs_devices=on_device(device).needs_devices),
+                placement=msgspec.structs.replace(asked.placement, needs_devices=_gpus(device, discovery)),
                 stop=asked.stop or USUAL_STOP,
                 warmup=USUAL_WARMUP if asked.warmup == Warmup() else asked.warmup,
                 loop="latency",
@@ -251,12 +259,25 @@ def _autocast(model: FoundModel, runtime: str, precision: str) -> tuple[str, ...
     return (f"the script calls it under {region}, which {runtime} does not apply; use --precision bf16 or fp16",)
 
 
+def _gpus(device: str, discovery: ScriptDiscovery) -> int:
+    """How many GPUs its process sees: on a GPU as many as the script uses, which runs again to get there."""
+    if device == "cpu":
+        return 0
+    used = (each for model in discovery.models for each in (model.device, *model.other_devices) if each)
+    return max(on_device(each).needs_devices for each in (device, *map(usual_device, used)))
+
+
 def _moved(model: FoundModel, device: str) -> tuple[str, ...]:
-    """A note if it is measured on another kind of device than its script uses."""
+    """A note if it is measured elsewhere than its script calls it."""
     own = (model.device or device).partition(":")[0]
-    if own == device.partition(":")[0]:
-        return ()
-    return (f"the script calls it on {own}, but it is measured on {device}; use --device {own} to match",)
+    if own != device.partition(":")[0]:
+        known = usual_device(own) == own
+        remedy = f"use --device {own} to match" if known else f"models cannot be measured on {own} yet"
+        return (f"the script calls it on {own}, but it is measured on {device}; {remedy}",)
+    if model.other_devices and own != "cpu":
+        others = " and ".join((str(model.device), *model.other_devices))
+        return (f"the script keeps parts of it on {others}, but it is measured on {device} alone",)
+    return ()
 
 
 def _names(models: Sequence[FoundModel]) -> dict[str, str]:

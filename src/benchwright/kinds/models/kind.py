@@ -50,7 +50,7 @@ class ModelsKind(Kind):
         if not isinstance(work, ModelScript):
             return []
         runtimes = ", ".join(work.options.runtimes or (DEFAULT_RUNTIME,))
-        devices = "" if work.options.devices == ("cpu",) else f" (device {', '.join(work.options.devices)})"
+        devices = f" (device {', '.join(work.options.devices)})" if work.options.devices else ""
         return [f"then each model it calls, on {runtimes}{devices}; list them with 'benchwright find'"]
 
     def planner(self, context: PlanContext) -> Planner:

@@ -22,7 +22,7 @@ def model_options_of(
     stops, sequence, digest = _of_builds(values, targets, runtimes)
     return ModelOptions(
         runtimes=runtimes,
-        devices=_devices(values.get("devices", ())) or ("cpu",),
+        devices=_devices(values.get("devices", ())),
         precisions=_precisions(values.get("precisions", ())) or ("fp32",),
         threads=values.get("threads"),
         streams=values.get("streams", 1),

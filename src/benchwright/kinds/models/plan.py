@@ -166,7 +166,7 @@ def _measuring_settings(
             "sequence": model.sequence or "",
             "varying": [[list(each) for each in dimensions] for dimensions in model.varying],
             "shapes": {name: list(shape) for name, shape in model.shapes.items()},
-            "device": "cuda" if model.device.startswith("cuda") else model.device,
+            "device": model.device,
             "threads": threads,
             "seed": seed,
         }

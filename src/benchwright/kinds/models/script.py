@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from benchmodels.notebooks import is_notebook, read_notebook
+from benchmodels.packages import MAIN
 from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import ModelScript
@@ -45,7 +46,7 @@ class ScriptKind(ModelsKind):
         for point in options.points:
             args = (*options.script_args, *script_arguments(point))
             workload = _workload(path, args, options, as_, select, notes.foreign)
-            name = path.name + named_point(point)
+            name = (path.parent.name if path.name == MAIN else path.name) + named_point(point)
             metrics = () if as_ == "models" else options.metrics
             stop = USUAL_STOP if as_ == "training" else None
             found.append(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from benchmodels.packages import MAIN
 from benchwright.core.errors import InvalidInput, TooManyScripts, did_you_mean
 from benchwright.core.inputs.request import Request
 from benchwright.kinds.interpreter import default_python
@@ -115,6 +116,8 @@ def _scripts_of(target: str, request: Request) -> list[str]:
     """The target itself; every script of a folder or pattern; a script from a search folder."""
     path, member, names = target.partition(_MEMBER)
     path = corpus_folder(path)
+    if os.path.isfile(main := os.path.join(path, MAIN)):
+        return [main + member + names]
     if os.path.isdir(path):
         return _handful(_chosen(scripts_in(path), path, request), path, request)
     if os.path.exists(path):

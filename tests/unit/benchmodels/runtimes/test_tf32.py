@@ -97,14 +97,17 @@ READ_EACH = """
 import json, os, sys
 import torch
 from benchmodels.runtimes.base import Options
-from benchmodels.runtimes.parts.tf32 import allowed_by
+from benchmodels.runtimes.parts.tf32 import allowed_by, without_tf32
 from benchmodels.runtimes.parts.torch_modules import set_threads
 for setting in sys.argv[1:]:
     child = os.fork()
     if child == 0:
         exec(setting)
         set_threads(Options())
-        print(json.dumps([setting, allowed_by(torch.backends, (9, 0))]), flush=True)
+        before = allowed_by(torch.backends, (9, 0))
+        with without_tf32():
+            inside = allowed_by(torch.backends, (9, 0))
+        print(json.dumps([setting, [before, inside, allowed_by(torch.backends, (9, 0))]]), flush=True)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, setting
 """
@@ -123,7 +126,8 @@ def test_torch_itself_is_read_whatever_switches_a_script_uses(forked_python: For
     env = {**os.environ, "PYTHONPATH": str(SOURCES)}
     done = forked_python.run(str(path), *expected, env=env, cwd=tmp_path, plainly=True)
     assert done.returncode == 0, done.stderr
-    assert dict(map(json.loads, done.stdout.splitlines())) == expected
+    read = dict(map(json.loads, done.stdout.splitlines()))
+    assert read == {setting: [allowed, [], allowed] for setting, allowed in expected.items()}
 
 
 ALL_TF32 = Arithmetic("tf32", "all products", (PRODUCTS, CONVOLUTIONS))

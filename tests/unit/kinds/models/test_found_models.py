@@ -157,8 +157,44 @@ def test_a_script_that_failed_before_it_called_any_of_its_models_failed() -> Non
     assert made.workload.failure == (Reason.CRASHED, "KeyError: missing (before it called a model)")
 
 
+@pytest.mark.parametrize(
+    ("called_on", "device", "gpus"),
+    [("cuda:0", "cuda", 1), ("cuda:2", "cuda:2", 3), ("cpu", "cpu", 0), (None, "cpu", 0)],
+)
+def test_a_model_is_measured_where_its_script_calls_it(called_on: str | None, device: str, gpus: int) -> None:
+    (made,) = benchmarks_of(asked(), found(model(device=called_on)), "")
+    assert isinstance(made.workload, Model)
+    assert (made.workload.device, made.placement.needs_devices, made.notes) == (device, gpus, ())
+    assert made.name == "bert.py::Bert@torch-eager" + (f",{device}" if device != "cpu" else "")
+    (asked_for,) = benchmarks_of(asked(devices=("cuda:1",)), found(model(device=called_on)), "")
+    assert isinstance(asked_for.workload, Model)
+    assert asked_for.workload.device == "cuda:1"
+
+
+def test_the_process_of_a_model_sees_every_gpu_that_its_script_uses() -> None:
+    models = (
+        model("aaaa1", "One", device="cuda:0"),
+        model("bbbb2", "Two", device="cuda:1"),
+        model("cccc3", device="cpu"),
+    )
+    assert [b.placement.needs_devices for b in benchmarks_of(asked(), found(*models), "")] == [2, 2, 0]
+    (sharded,) = benchmarks_of(asked(), found(model(device="cuda:0", other_devices=("cuda:3", "cpu"))), "")
+    assert sharded.placement.needs_devices == 4
+    assert sharded.notes == (
+        "the script keeps parts of it on cuda:0 and cuda:3 and cpu, but it is measured on cuda alone",
+    )
+
+
+def test_a_device_that_models_cannot_be_measured_on_is_told() -> None:
+    (made,) = benchmarks_of(asked(), found(model(device="xpu:0")), "")
+    assert made.notes == (
+        "the script calls it on xpu, but it is measured on cpu; models cannot be measured on xpu yet",
+    )
+
+
 def test_a_model_that_is_measured_on_another_device_than_its_script_uses_is_said_to_be() -> None:
-    (made,) = benchmarks_of(asked(), found(model(device="cuda:0")), "")
+    (made,) = benchmarks_of(asked(devices=("cpu",)), found(model(device="cuda:0")), "")
+    assert made.placement.needs_devices == 0
     assert made.notes == ("the script calls it on cuda, but it is measured on cpu; use --device cuda to match",)
     (made,) = benchmarks_of(asked(), found(model(device="cpu")), "")
     assert made.notes == ()

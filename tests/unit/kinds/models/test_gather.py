@@ -67,6 +67,35 @@ def test_rates_are_of_items_where_they_are_known_and_of_calls_where_not(
     assert done.facts["items"] == {"items": items, "items_from": known["items_from"]}
 
 
+MEMORY = {"event": "measured", "t": 5_000_000, "metric": "memory.host", "unit": "B", "values": [1e6]}
+CHECK = {"event": "check", "t": 6_000_000, "name": "outputs", "ok": False, "detail": "wrong", "figures": {}}
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        ({"timed_out": True, "detail": "it ran longer than 60 s"}, "it ran longer than 60 s"),
+        ({"out_of_memory": True, "signal": 9}, "out of memory"),
+    ],
+)
+def test_what_was_measured_is_kept_unchecked_if_only_the_check_was_cut_short(ended: dict[str, Any], words: str) -> None:
+    def launched(*events: dict[str, Any]) -> Launch:
+        return record_launch([START, *LOOP, *events, END | ended], JOB, BENCHMARK, kind_of)
+
+    done = launched(MEMORY, {"event": "items", "t": 5_500_000, "items": 4, "items_from": "--items"})
+    assert (done.status, done.reason, done.detail) == (Status.OK, None, None)
+    rate = done.measurement("rate")
+    assert rate is not None
+    assert rate.unit == "items/s"
+    check = done.facts["check"]
+    assert (check["ok"], check["claimed"]) == (True, False)
+    (note,) = [note.text for note in done.notes if note.text.startswith("not checked")]
+    assert words in note
+    assert check["detail"] == note
+    assert launched().status is Status.FAILED, "it was still being measured"
+    assert launched(MEMORY, CHECK).status is Status.FAILED, "its outputs are known to be wrong"
+
+
 @pytest.mark.parametrize("counted", [1, 4])
 def test_a_model_that_told_no_items_counts_calls_whatever_its_loop_took_for_items(counted: int) -> None:
     rate = launch(LOOP[0], LOOP[1] | {"items": counted}).measurement("rate")

@@ -39,6 +39,18 @@ def test_all_alone_means_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert names(asked(tmp_path)) == ["a.py", "b.py"]
 
 
+def test_a_module_is_named_as_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(
+        folder_of(tmp_path / "here", "pkg/__init__.py", "pkg/__main__.py", "pkg/train.py", "no/helper.py")
+    )
+    (Path("pkg") / "__init__.py").write_text("")
+    assert names(asked(tmp_path, all_scripts=False, modules=("pkg", "pkg.train"))) == ["pkg", "train.py"]
+    assert names(asked(tmp_path, "pkg", all_scripts=False)) == ["pkg"], "a folder that python can run is run"
+    for wrong in ("nothing", "no", "pkg.nothing", "os.path.nothing", "math"):
+        with pytest.raises(InvalidInput, match=f"-m {wrong}: "):
+            asked(tmp_path, modules=(wrong,))
+
+
 def test_a_shipped_corpus_is_found_by_its_name_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert names(asked(tmp_path, search_dirs=("selftest",))) == ["linear.py", "twolayer.py"]

@@ -38,11 +38,11 @@ class CorpusReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def corpus_tables(corpus: Corpus) -> tuple[ReportTable, ...]:
     made = (
+        matrix_table(corpus),
         runtimes_table(corpus),
         funnel_table(corpus),
         causes_table(corpus),
         tasks_table(corpus),
-        matrix_table(corpus),
     )
     return tuple(table for table in made if table.rows)
 

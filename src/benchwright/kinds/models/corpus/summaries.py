@@ -67,13 +67,15 @@ def runtime_summaries(corpus: Corpus) -> list[RuntimeSummary]:
 def task_summaries(corpus: Corpus) -> list[TaskSummary]:
     """For each task that models are labelled with, the most frequent first; none if there are not several."""
     tasks = Counter(task for model in corpus.models if (task := model.labels.get("task")))
-    return [
-        TaskSummary(
-            task=task,
-            runtime=_summary(variant, [e for model, e in corpus.entries(variant) if model.labels.get("task") == task]),
-        )
+    found: dict[tuple[str, RuntimeVariant], list[CorpusEntry]] = {
+        (task, variant): [e for model, e in corpus.entries(variant) if model.labels.get("task") == task]
         for task, _ in (tasks.most_common() if len(tasks) > 1 else ())
         for variant in corpus.variants
+    }
+    return [
+        TaskSummary(task=task, runtime=_summary(variant, entries))
+        for (task, variant), entries in found.items()
+        if entries
     ]
 
 

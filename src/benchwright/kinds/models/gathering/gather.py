@@ -11,6 +11,7 @@ import msgspec
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.model import Model
+from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.gathering.generations import of_generations
 from benchwright.kinds.models.gathering.spent import TimeSpent
@@ -24,6 +25,8 @@ _OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
 
 _OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # meaningless for calls of a model
 _KEPT = ("model", "items", "runtime", "check", "generations", "built")
+_CUT_SHORT = (Reason.TIMED_OUT, Reason.OUT_OF_MEMORY)
+_MEASURED = "memory.host"  # told when all loops have ended
 _REASONS = {
     "timed_out": Reason.TIMED_OUT,
     "out_of_memory": Reason.OUT_OF_MEMORY,
@@ -55,6 +58,7 @@ class ModelGatherer(Gatherer):
         self._build: list[Event] = []
         self._figures: list[Measurement] = []
         self._spent = TimeSpent()
+        self._not_checked = ""
 
     def add(self, event: Event) -> None:
         name = event["event"]
@@ -93,6 +97,25 @@ class ModelGatherer(Gatherer):
             return None
         detail = "the model was not measured: the script ended before its call; see 'benchwright logs last'"
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
+
+    def keeps(self, verdict: LaunchVerdict, found: list[Measurement]) -> bool:
+        """It ran out of time or memory while its outputs were checked: it is kept, unchecked."""
+        if verdict.reason not in _CUT_SHORT or "check" in self._told or "failure" in self._told:
+            return False
+        if not any(m.metric == _MEASURED for m in self._figures) or not any(m.metric == "latency" for m in found):
+            return False
+        self._not_checked = f"not checked, so nothing is claimed: while its outputs were checked, {verdict.detail}"
+        self._told["check"] = {
+            "name": "outputs",
+            "ok": True,
+            "claimed": False,
+            "detail": self._not_checked,
+            "figures": {},
+        }
+        return True
+
+    def notes(self) -> list[Note]:
+        return [Note(text=self._not_checked)] if self._not_checked else []
 
     def spent(self, began: int, ended: int) -> str:
         return self._spent.told(began, ended)

@@ -18,6 +18,7 @@ from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.models.corpora import corpus_folder, shipped_corpora
 from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
 from benchwright.kinds.models.zoo.targets import CORPORA
+from benchwright.kinds.models.zoo.trial import Environment, broken_by, environment_of, undoing
 
 _ALWAYS = ("torch", "numpy")  # outputs are checked with numpy, which torch does not bring
 _REQUIREMENTS = "requirements.txt"
@@ -57,7 +58,10 @@ def wanted_of(zoos: Sequence[str], corpora: Sequence[str], python: str) -> list[
 def install_wanted(
     wanted: Sequence[Wanted], python: str, installer: Uv | Pip, folder: Path, observer: Observer
 ) -> list[Installed]:
-    """Each in turn. The torch that is there stays: only packages that fit it are installed."""
+    """Each in turn. The torch that is there stays: only packages that fit it are installed.
+
+    An install after which a library no longer imports, or one that it brought does not, is undone and has failed.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -79,15 +83,49 @@ def _install(
     pins.write_text(f"torch=={torch}\n" if torch else "")
     Path(log).unlink(missing_ok=True)
     observer.on_step(one.name, f"installing into the environment of {python}", log)
+    before = environment_of(python)
     argv = installer.install(python, [*_ALWAYS, *one.words, "-c", str(pins)])
     code = tools.run(argv, log=log, env=installer.environment(os.environ))
-    seconds = round(time.monotonic() - began, 3)
     forget_listings()
-    why = _failure(log) if code else _still_missing(one, python)
+    why = _failure(log) if code else _undone_if_broken(one, python, before, installer, log, tools)
+    why = why or _still_missing(one, python)
+    seconds = round(time.monotonic() - began, 3)
     observer.on_step_done(one.name, "failed" if why else "")
     status = "failed" if why else "built" if _changed(log) else "reused"
     path = os.path.dirname(os.path.dirname(python))
     return Installed(name=one.name, status=status, path=path, seconds=seconds, detail=why, log=log)
+
+
+def _undone_if_broken(
+    one: Wanted, python: str, before: Environment, installer: Uv | Pip, log: str, tools: Tools
+) -> str | None:
+    """Why the install was taken back; None if every library imports as before."""
+    after = environment_of(python)
+    broken = broken_by(before, after)
+    if not broken:
+        return None
+    back = undoing(before.packages, after.packages)
+    steps = [installer.uninstall(python, back.remove)] if back.remove else []
+    steps += [installer.install(python, ["--no-deps", *back.restore])] if back.restore else []
+    for argv in steps:
+        tools.run(argv, log=log, env=installer.environment(os.environ))
+    forget_listings()
+    now = environment_of(python)
+    name, why = next(iter(broken.items()))
+    brought = ", ".join(f"{each} {after.packages[each]}" for each in back.remove if each in broken) or "what it brought"
+    torch = after.packages.get("torch", "")
+    told = f"with {brought} beside torch {torch}, {name} does not import ({why})"
+    undone = "undone" if now.packages == before.packages else f"could not be undone completely; see {log}"
+    return f"{told}; {undone}; {_remedy(one, torch)}"
+
+
+def _remedy(one: Wanted, torch: str) -> str:
+    """Builds for that torch, or an environment of the zoo's own."""
+    label = torch.partition("+")[2]
+    index = f"add --index https://download.pytorch.org/whl/{label} for builds that fit it, or " if label else ""
+    option = "--zoo" if one.zoo else "--corpus"
+    own = f"python -m venv {one.name}-env, then benchwright install {option} {one.name} --python {one.name}-env/bin/python"
+    return f"{index}give it an environment of its own: {own}, and run it with the same --python"
 
 
 def _still_missing(one: Wanted, python: str) -> str | None:
