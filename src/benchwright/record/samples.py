@@ -249,6 +249,8 @@ class Samples(msgspec.Struct):
         other do not count.
         """
         share, others = self._mean("own_share", measured), self._mean("others_percent", measured)
+        if share is None and others is None:
+            return None  # it may have waited for processes of its own
         waited = self.least_waited if share is None else waiting_share(share, cpu_share)
         limited = bool(self._mean("quota_percent", measured))
         if waited <= 1 - BUSY_SHARE or (others is not None and others < OTHERS_PERCENT and not limited):

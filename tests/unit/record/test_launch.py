@@ -256,8 +256,18 @@ def test_a_launch_of_milliseconds_is_busy_if_its_first_thread_had_to_wait_for_a_
     assert not figures(0.01, 0.0009)  # how long an idle core takes to wake up
     assert figures(0.01, 0.0, late_s=0.01) == ["got 50 % of the CPU time it wanted"]
     assert not figures(0.01, 0.0, late_s=0.01, duration_s=0.0102)  # the end was seen in another way
-    assert figures(0.01, 0.01, cpu_s=0.04) == ["waited for a core for at least 50 % of its time"]  # others did most
-    assert not figures(0.01, 0.0009, cpu_s=0.04)
+    assert not figures(0.01, 0.01, cpu_s=0.04)  # other threads did most of the work, and it may have waited for them
+
+
+def test_a_launch_of_several_processes_waited_at_least_as_long_as_its_first_thread() -> None:
+    def figures(waited_s: float, **machine: float) -> list[str]:
+        usage = {"main_ran_s": 0.02, "main_waited_s": waited_s}
+        ended = END | {"t": 9, "cpu_s": 0.08, "duration_s": 0.25, "usage": usage}
+        return busy_figures(record_launch([START, machine_sample(**machine), ended], JOB, benchmark(), kind_of))
+
+    assert figures(0.05, others_percent=80.0, idle_percent=0.0) == ["waited for a core for at least 20 % of its time"]
+    assert not figures(0.05, others_percent=1.0, idle_percent=50.0)  # for its own processes
+    assert not figures(0.005, others_percent=80.0, idle_percent=0.0)
 
 
 def test_energy_is_the_difference_of_the_drivers_counter() -> None:
