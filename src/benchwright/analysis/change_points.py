@@ -223,7 +223,8 @@ def _holds(before: Numbers, after: Numbers) -> bool:
 
 def _unequal_noise_score(before: Numbers, after: Numbers) -> float:
     """The likelihood ratio of a step if the noise, too, changed there: a few runs of a noisier machine are no new level."""
-    sides = [_near_median(side) for side in (before, after)]
+    largest = max(float(np.abs(side).max()) for side in (before, after)) or 1.0  # squares of huge values would overflow
+    sides = [_near_median(side / largest) for side in (before, after)]
     left = np.array([np.sum((side - side.mean()) ** 2) for side in sides])
     counts = np.array([len(side) for side in sides])
     means = np.array([side.mean() for side in sides])
@@ -262,8 +263,11 @@ def _between(series: Numbers, logs: Numbers, found: Sequence[_Found]) -> list[Ch
         points.append(
             ChangePoint(
                 place=change.place,
-                earliest=change.earliest if change.is_trend else max(change.earliest, starts[number] + 1),
-                latest=min(change.latest, stops[number + 1] - 1),
+                # A trend may begin or end at a step.
+                earliest=change.earliest
+                if change.is_trend
+                else min(change.place, max(change.earliest, starts[number] + 1)),
+                latest=max(change.place, min(change.latest, stops[number + 1] - 1)),
                 end=change.end,
                 before=before,
                 after=after,

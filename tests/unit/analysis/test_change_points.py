@@ -176,6 +176,7 @@ def test_of_saw_teeth_rises_and_falls_are_told() -> None:
         points = change_points(noise(seed, spread=0.01) * level)
         assert [(point.drifting, point.ratio > 1) for point in points] == [(True, True), (False, False), (True, True)]
         assert abs(points[1].place - 50) <= 1
+        assert all(point.earliest <= point.place <= point.latest for point in points)
         assert points[1].ratio == pytest.approx(1 / 1.3, abs=0.03)
 
 

@@ -28,8 +28,7 @@ _WANDERS = (0.1, 0.4, 1.5, 6.0, 1e6)  # how much it wanders, beside what is new 
 _SWINGS = (0.5, 2.0)  # what is new, beside launches that swing
 _INDEPENDENT = 4.0  # times as likely as any other model, before any launch
 _FAR = 2.0  # robust standard deviations, beyond which a launch is pulled in
-_MUCH_NOISIER = 2.0  # times: until then, one limit holds for both sides
-_FAR_OF_NOISIER = 2.5
+_MUCH_NOISIER = 1.5  # times: until then, one limit holds for both sides
 _ROUNDS = 2  # of pulling in
 _TO_DEVIATION = 1.4826  # from the median of distances
 _FITTED = 4  # degrees of freedom that the level, the difference and the models cost
@@ -80,7 +79,7 @@ def _pulled_in(noise: Numbers, is_treatment: NDArray[np.bool_], sides: Numbers, 
     usual = np.median(away, axis=1, keepdims=True)
     ours, theirs = (np.median(each, axis=1, keepdims=True) for each in _by_side(away, is_treatment))
     own, other = np.where(is_treatment, ours, theirs), np.where(is_treatment, theirs, ours)
-    limit = _TO_DEVIATION * np.where(own > _MUCH_NOISIER * other, _FAR_OF_NOISIER * own, _FAR * usual)
+    limit = _FAR * _TO_DEVIATION * np.where(own > _MUCH_NOISIER * other, own, usual)
     excess = np.where(limit > 0, surprises - np.clip(surprises, -limit, limit), 0.0)
     pulled: Numbers = noise - excess / np.sqrt(precisions)
     return pulled
