@@ -131,26 +131,17 @@ def general(
     """For any depth and any method; `via` names the method that takes the inputs."""
     generating: Set[int] = set()  # threads inside `generate`
 
-    def enter_generate(module: Module, args: Any, kwargs: Any, thread: int) -> Token:
-        if thread in generating or stacks.get(thread) or not calls.is_module(module):
-            return None
-        inside.add(thread)  # what is counted of it makes calls of the model, which are not the program's
-        try:
-            token = _Generating(calls.note_generation(module, args, kwargs))
-        except BaseException as error:
-            _leave_alone(calls, module, error)
-            return None
-        finally:
-            inside.discard(thread)
-        generating.add(thread)
-        return token
-
     def enter(module: Module, args: Any, kwargs: Any, via: Optional[str] = None) -> Token:
         thread = get_ident()
         if thread in inside or calls.tracing() is not None:
             return None
         if via == GENERATE:
-            return enter_generate(module, args, kwargs, thread)
+            if thread in generating or stacks.get(thread) or not calls.is_module(module):
+                return None
+            token = _begun(calls, inside, module, args, kwargs)
+            if token is not None:
+                generating.add(thread)
+            return token
         if held:
             held[0]()
         try:
@@ -182,6 +173,19 @@ def general(
             inside.discard(thread)
 
     return Doors(enter, _failed, leave)
+
+
+def _begun(calls: TorchCalls, inside: Set[int], module: Module, args: Any, kwargs: Any) -> Optional[_Generating]:
+    """The token of a generation. To count its arithmetic calls the model, and these calls are not the program's."""
+    thread = get_ident()
+    inside.add(thread)
+    try:
+        return _Generating(calls.note_generation(module, args, kwargs))
+    except BaseException as error:
+        _leave_alone(calls, module, error)
+        return None
+    finally:
+        inside.discard(thread)
 
 
 # The program's own functions get the next three as constants. Such a function may be pickled with its code, as cloudpickle

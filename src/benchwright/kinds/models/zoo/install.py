@@ -18,7 +18,7 @@ from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.models.corpora import corpus_folder, shipped_corpora
 from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
 from benchwright.kinds.models.zoo.targets import CORPORA
-from benchwright.kinds.models.zoo.trial import Environment, broken_by, environment_of, undoing
+from benchwright.kinds.models.zoo.trial import TriedEnvironment, broken_by, environment_of, undoing
 
 _ALWAYS = ("torch", "numpy")  # outputs are checked with numpy, which torch does not bring
 _REQUIREMENTS = "requirements.txt"
@@ -97,7 +97,7 @@ def _install(
 
 
 def _undone_if_broken(
-    one: Wanted, python: str, before: Environment, installer: Uv | Pip, log: str, tools: Tools
+    one: Wanted, python: str, before: TriedEnvironment, installer: Uv | Pip, log: str, tools: Tools
 ) -> str | None:
     """Why the install was taken back; None if every library imports as before."""
     after = environment_of(python)

@@ -43,14 +43,14 @@ for name, modules in json.loads(sys.argv[1]).items():
 """
 
 
-class Environment(msgspec.Struct, frozen=True):
+class TriedEnvironment(msgspec.Struct, frozen=True):
     """At one moment: `packages` with their versions, and which `libraries` import (None) or why not."""
 
     packages: dict[str, str]
     libraries: dict[str, str | None]
 
 
-def environment_of(python: str) -> Environment:
+def environment_of(python: str) -> TriedEnvironment:
     """Imports the libraries in a process of their own."""
     argv = [python, "-c", _TRY, json.dumps(_TRIED)]
     try:
@@ -60,10 +60,10 @@ def environment_of(python: str) -> Environment:
     except subprocess.TimeoutExpired as error:
         said = (error.stdout or b"").decode(errors="replace")
     found = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
-    return Environment(list_packages(site_folders(Path(python))), dict(found))
+    return TriedEnvironment(list_packages(site_folders(Path(python))), dict(found))
 
 
-def broken_by(before: Environment, after: Environment) -> dict[str, str]:
+def broken_by(before: TriedEnvironment, after: TriedEnvironment) -> dict[str, str]:
     """Libraries that imported before, or were not there, and do not import now, with the reason."""
     return {name: why for name, why in after.libraries.items() if why and before.libraries.get(name) is None}
 
