@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workload.graphs import Captured
 from workload.models.language.cache import Cache, Decode, Prefill
 from workload.models.language.decoder import Decoder
 
@@ -18,12 +19,17 @@ TIE = 1e-4  # in standard deviations of the scores
 class Engine:
     """`rows` sequences of up to `length` tokens. The likeliest token is always the next one."""
 
-    def __init__(self, model: Decoder, rows: int, length: int, compiled: bool = False) -> None:
+    def __init__(self, model: Decoder, rows: int, length: int, compiled: bool = False, graphs: bool = False) -> None:
+        """`graphs`: passes that give one more token are CUDA graphs, once `capture` has been called for them."""
         weights = model.tokens.weight
         self._model: Any = torch.compile(model, dynamic=True) if compiled else model
         self.device = weights.device
         self.cache = Cache(model.shape, rows, length, weights.device, weights.dtype)
         self._places = torch.arange(length, device=weights.device)
+        self._graphs: dict[tuple[int | None, int], Captured] | None = {} if graphs else None
+        self._pool = torch.cuda.graph_pool_handle() if graphs else None
+        self._last = torch.zeros(rows, dtype=torch.int64, device=weights.device)  # what graphs read
+        self._where = torch.zeros(rows, dtype=torch.int64, device=weights.device)
 
     def prefill(self, prompts: Tensor, first: int = 0) -> Tensor:
         """Reads prompts (some, length) into the rows from `first` on; returns the first token of each answer."""
@@ -37,12 +43,29 @@ class Engine:
         parts = prompts.split(rows)
         return torch.cat([self.prefill(part, place * rows) for place, part in enumerate(parts)])
 
+    def capture(self, place: int | None, seen: int) -> None:
+        """Prepares passes in which all rows stand at `place`, or wherever they are, for as many tokens `seen`. Writes to the
+        cache, so prompts are read after it."""
+        if self._graphs is not None:
+            self._graphs[place, seen] = Captured(lambda: self._next(self._last, place, seen), self._pool)
+
     def decode(self, last: Tensor, places: Sequence[int] | int, seen: int) -> Tensor:
         """The token after `last` (rows), which stand at `places`: of each row, or one for all of them."""
-        if isinstance(places, int):
-            where, mask = self._places[places].expand(len(last)), None
+        place = places if isinstance(places, int) else None
+        if not isinstance(places, int):
+            self._where.copy_(torch.tensor(places))
+        captured = None if self._graphs is None else self._graphs.get((place, seen))
+        if captured is None:
+            return self._next(last, place, seen)
+        self._last.copy_(last)
+        return captured.replay().clone()
+
+    def _next(self, last: Tensor, place: int | None, seen: int) -> Tensor:
+        """`place`: of all rows; None: each row's, in `_where`."""
+        if place is not None:
+            where, mask = self._places[place].expand(len(last)), None
         else:
-            where = torch.tensor(places, device=self.device)
+            where = self._where
             mask = (self._places[:seen] <= where[:, None])[:, None, None]
         scores = self._model(last[:, None], where[:, None], Decode(self.cache, where, seen, mask), True)
         found: Tensor = scores.argmax(-1)

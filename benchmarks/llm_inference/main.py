@@ -39,7 +39,9 @@ def options_of(argv: list[str] | None = None) -> Any:
     found.add_argument("--answer-length", type=int, help="tokens; of the longest when serving  [by size]")
     found.add_argument("--concurrency", type=int, help="clients when serving; --batch-size is the slots  [as many]")
     found.add_argument("--attention", choices=KERNELS, default="sdpa", help="the kernel; sdpa: torch chooses")
+    found.add_argument("--eager", action="store_true", help="on a GPU: kernels launched one by one, not as CUDA graphs")
     options = parse(found, SIZES, argv)
+    options.graphs = False
     options.concurrency = options.concurrency or options.batch_size
     if options.prompt_length < 1 or options.answer_length < 2:
         found.error("a prompt has 1 token or more, an answer 2 or more")
@@ -54,6 +56,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.check:
         options.precision, options.compile = "fp32", False  # the same tokens in two ways: without rounding in between
     device = set_up(options)
+    if device.type == "cuda" and options.mode != "prefill" and not options.eager and not options.check:
+        options.graphs = True  # or Python is measured, which launches some hundred kernels a token
     use_kernel(options.attention)
     shape = shape_of(options.model, options.size)
     model = build(lambda: Decoder(shape), device, dtype_of(options.precision)).eval()

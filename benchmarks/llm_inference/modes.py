@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from engine import Engine
-from schedule import Pass, Request, Schedule, requests
+from schedule import Pass, Request, Schedule, all_seen, requests
 from torch import Tensor
 
 from workload import tokens
@@ -62,8 +62,10 @@ def prefill(options: Any, model: Decoder, text: Path) -> Mode:
 def decode(options: Any, model: Decoder, text: Path) -> Mode:
     """Each step gives one more token to every sequence. After the last one they are cut back to their prompts."""
     rows, prompt, answer = options.batch_size, options.prompt_length, options.answer_length
-    engine = Engine(model, rows, prompt + answer, options.compile)
+    engine = Engine(model, rows, prompt + answer, options.compile, options.graphs)
     with torch.inference_mode():
+        for place in range(prompt, prompt + answer):
+            engine.capture(place, place + 1)
         first = last = engine.fill(tokens.batches(text, 1, rows, prompt, engine.device)[0])
 
     def do(place: int) -> list[dict[str, float]]:
@@ -153,7 +155,11 @@ class Server:
     """Carries out the turns of a schedule."""
 
     def __init__(self, model: Decoder, schedule: Schedule, options: Any, text: Path) -> None:
-        self._engine = Engine(model, schedule.rows, options.prompt_length + options.answer_length, options.compile)
+        length = options.prompt_length + options.answer_length
+        self._engine = Engine(model, schedule.rows, length, options.compile, options.graphs)
+        with torch.inference_mode():
+            for seen in all_seen(length):
+                self._engine.capture(None, seen)
         self._prompts = tokens.sequences(text, REQUESTS, options.prompt_length).to(self._engine.device)
         self._last = torch.zeros(schedule.rows, dtype=torch.int64, device=self._engine.device)
         self._first = schedule.first

@@ -16,6 +16,11 @@ from itertools import cycle
 ROUND = 64  # so many tokens of the cache are looked at, or a multiple: few different shapes
 
 
+def all_seen(longest: int) -> list[int]:
+    """Whatever `Pass.seen` can be."""
+    return [min(longest, seen) for seen in range(ROUND, longest + ROUND, ROUND)]
+
+
 @dataclass
 class Request:
     """One question with the length that its answer will have."""

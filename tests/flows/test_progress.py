@@ -32,7 +32,7 @@ def loops(bw: CommandLine, script: Callable[[str, str], Path]) -> list[str]:
 
 def on_terminal(bw: CommandLine, args: list[str], columns: int = 80) -> TerminalProgram:
     env = {k: v for k, v in bw.env.items() if k not in ("COLUMNS", "LINES")}
-    return TerminalProgram(bw.argv(*args), cwd=bw.cwd, env=env, columns=columns)
+    return TerminalProgram(bw.argv(*args), cwd=bw.cwd, env=env, columns=columns, lines=48)
 
 
 def test_the_panel_shows_the_phase_and_results_stay_above_it(bw: CommandLine, loops: list[str]) -> None:

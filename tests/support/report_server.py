@@ -38,10 +38,9 @@ class ReportHandler(BaseHTTPRequestHandler):
         with self.server.guard:
             self.server.requests.append(body)
             behave = self.server.behaviours.pop(0) if self.server.behaviours else take
-        behave(self, len(logs))
-        if behave is take or behave is slow:
-            with self.server.guard:
+            if behave is take or behave is slow:  # before the client can know of it
                 self.server.taken += [json.loads(log["message"]) for log in logs]
+        behave(self, len(logs))
 
     def answer(self, status: int, body: object, **headers: str) -> None:
         content = json.dumps(body).encode()

@@ -52,6 +52,7 @@ VALUES: dict[str, Any] = {
     "run_type": "verify",
     "regressed_types": "[]",
     "shard": "1/2",
+    "stop_grace": "5s",
 }
 
 

@@ -38,7 +38,7 @@ def test_a_stop_rule_has_one_meaning_however_it_is_written(value: object, expect
 @pytest.mark.parametrize(
     ("value", "message", "key"),
     [
-        ("soon", "'soon' is not a stop rule; write 100 (steps), 30s (seconds) or 1% (precision)", None),
+        ("soon", "'soon' is not a stop rule; write 100 (steps), 30s (seconds), 1% (precision) or never", None),
         ("0", "0 steps are too few; write 1 or more", None),
         ("0s", "'0s' is not a stop rule", None),
         ("200%", "'200%' is not a percentage; write 1% or 0.5%", None),

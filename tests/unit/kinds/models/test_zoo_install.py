@@ -60,7 +60,7 @@ def test_an_install_that_breaks_a_library_is_undone_with_the_reason(
     assert done.status == "failed"
     assert str(done.detail).startswith(
         "with torchvision 0.28.0 beside torch 2.13.0+cpu, torchvision does not import "
-        "(RuntimeError: operator torchvision::nms does not exist); undone; add --index https://download.pytorch.org/whl/cpu"
+        "(RuntimeError: operator torchvision::nms does not exist); undone; add --index with PyTorch's address of builds for cpu"
     )
     assert "python -m venv some-env" in str(done.detail)
     packages = list_packages(site_folders(tmp_path / "env" / "bin" / "python"))

@@ -122,7 +122,7 @@ def _undone_if_broken(
 def _remedy(one: Wanted, torch: str) -> str:
     """Builds for that torch, or an environment of the zoo's own."""
     label = torch.partition("+")[2]
-    index = f"add --index https://download.pytorch.org/whl/{label} for builds that fit it, or " if label else ""
+    index = f"add --index with PyTorch's address of builds for {label}, or " if label else ""
     option = "--zoo" if one.zoo else "--corpus"
     own = f"python -m venv {one.name}-env, then benchwright install {option} {one.name} --python {one.name}-env/bin/python"
     return f"{index}give it an environment of its own: {own}, and run it with the same --python"
