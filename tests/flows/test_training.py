@@ -66,6 +66,49 @@ def test_a_script_that_stumbles_over_its_early_end_has_been_measured(
     assert "ValueError: no batches" in bw("logs", "last").stdout
 
 
+LOGGED = """
+import atexit, queue, threading
+import torch, time
+from torch.utils.data import DataLoader, TensorDataset
+torch.set_num_threads(1)
+log, lines = queue.Queue(), []
+
+def deliver():  # as wandb and MLflow do: a thread that the interpreter waits for, until an exit handler ends it
+    while (line := log.get()) is not None:
+        lines.append(line)
+
+def finish():
+    log.put(None)
+    sender.join()
+    print("delivered", len(lines))
+
+sender = threading.Thread(target=deliver, daemon=True)
+sender.start()
+atexit.register(finish)
+model = torch.nn.Linear(16, 4)
+data = TensorDataset(torch.randn(64, 16), torch.randint(0, 4, (64,)))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+loader = DataLoader(data, batch_size=8, num_workers=2, persistent_workers=True)
+for epoch in range(12):
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        log.put(loss.item())
+print("trained")
+"""
+
+
+def test_loggers_and_workers_of_loaders_end_cleanly(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("train.py", LOGGED)
+    body = bw.json("run", "train.py", "--stop", "20", "--warmup", "5")
+    assert body["results"][0]["status"] == "ok"
+    (launch,) = body["results"][0]["launches"]
+    assert launch["exit_code"] == 0
+    assert not [note for note in launch["notes"] if "left behind" in note["text"] or "killed" in note["text"]]
+    assert bw("logs", "last").stdout == "trained\ndelivered 26\n"  # and the first step, which is not recorded
+
+
 def test_a_training_that_is_never_stopped_runs_whole(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
     script("train.py", TRAINING + "main(5)\nprint('whole')")
     body = bw.json("run", "train.py", "--stop", "never", "--warmup", "5")
