@@ -28,6 +28,8 @@ class Engine:
         self._places = torch.arange(length, device=weights.device)
         self._graphs: dict[tuple[int | None, int], Captured] | None = {} if graphs else None
         self._pool = torch.cuda.graph_pool_handle() if graphs else None
+        for block in model.blocks if graphs else ():
+            block.compile_for_one_token()
         self._last = torch.zeros(rows, dtype=torch.int64, device=weights.device)  # what graphs read
         self._where = torch.zeros(rows, dtype=torch.int64, device=weights.device)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -81,11 +81,34 @@ class Block(nn.Module):
         self.attention = SelfAttention(shape, layer)
         self.second_norm = norm(shape)
         self.feed_forward = Gated(shape) if shape.family == "llama" else FeedForward(shape)
+        self.compiled: tuple[Any, Any] | None = None
 
     def forward(self, x: Tensor, angles: Angles | None, memory: Memory | None) -> Tensor:
-        x = x + self.attention(self.first_norm(x), angles, memory)
+        ask, answer = (self.ask, self.answer) if x.shape[1] > 1 else self.for_one_token
+        query, key, value = ask(x, angles)
+        if memory is None:
+            found = attend(query, key, value, causal=True)
+        else:
+            found = memory.attend(self.attention.layer, query, key, value)
+        return answer(x, found)
+
+    def ask(self, x: Tensor, angles: Angles | None) -> tuple[Tensor, Tensor, Tensor]:
+        """What comes before attention: each (batch, heads, length, width)."""
+        return self.attention.ask(self.first_norm(x), angles)
+
+    def answer(self, x: Tensor, found: Tensor) -> Tensor:
+        """What comes after it."""
+        x = x + self.attention.answer(found)
         added: Tensor = x + self.feed_forward(self.second_norm(x))
         return added
+
+    @property
+    def for_one_token(self) -> tuple[Any, Any]:
+        return self.compiled or (self.ask, self.answer)
+
+    def compile_for_one_token(self) -> None:
+        """Few kernels instead of many small ones. Attention stays as it is: with it, the cache would be copied."""
+        self.compiled = torch.compile(self.ask), torch.compile(self.answer)
 
 
 class SelfAttention(nn.Module):
@@ -105,16 +128,16 @@ class SelfAttention(nn.Module):
             self.value = nn.Linear(shape.width, keys, bias=False)
         self.output = nn.Linear(queries, shape.width, bias=self.together)
 
-    def forward(self, x: Tensor, angles: Angles | None, memory: Memory | None) -> Tensor:
+    def ask(self, x: Tensor, angles: Angles | None) -> tuple[Tensor, Tensor, Tensor]:
         batch, length, _ = x.shape
         parts = self.inputs(x).chunk(3, -1) if self.together else (self.query(x), self.key(x), self.value(x))
         query, key, value = (p.view(batch, length, -1, self.head_width).transpose(1, 2) for p in parts)
         if angles is not None:
             query, key = rotate(query, angles), rotate(key, angles)
-        if memory is None:
-            found = attend(query, key, value, causal=True)
-        else:
-            found = memory.attend(self.layer, query, key, value)
+        return query, key, value
+
+    def answer(self, found: Tensor) -> Tensor:
+        batch, _, length, _ = found.shape
         result: Tensor = self.output(found.transpose(1, 2).reshape(batch, length, -1))
         return result
 
