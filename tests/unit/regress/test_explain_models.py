@@ -10,7 +10,7 @@ import torch
 from builders import launch, measurement
 from comparable_runs import benchmark
 
-from benchmodels.measure.measuring import operators
+from benchmodels.measure.operators import operators
 from benchmodels.runtimes.base import Inputs
 from benchmodels.runtimes.parts.torch_session import profiled
 from benchwright.core.run import Result
