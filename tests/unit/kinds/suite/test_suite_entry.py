@@ -38,7 +38,8 @@ def code(tmp_path: Path) -> Path:
     [
         (None, ()),
         ({}, ()),
-        ({"--flag": True, "word": True, "--no": False, "--none": None}, ("--flag", "word")),
+        ({"--flag": True, "word": True, "--no": False, "--none": None}, ("word", "--flag")),
+        ({"--epochs": 5, "dqn": True, "--": ["x"], "--lr": 0.1}, ("dqn", "--epochs", "5", "x", "--lr", "0.1")),
         (
             {"--lr": 0.01, "--n": 3, "--s": "a b", "--empty": ""},
             ("--lr", "0.01", "--n", "3", "--s", "a b", "--empty", ""),
