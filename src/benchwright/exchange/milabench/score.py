@@ -151,10 +151,11 @@ def _energy(result: Result, launch: Launch) -> tuple[float, float] | None:
 
 
 def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
-    """milabench's rule: it reached the early stop, or has exit code 0, rates and no NaN loss."""
+    """milabench's rule: it reached the early stop, or has exit code 0, rates and no NaN loss; a worker without a log (`nolog`)
+    is always a success."""
     if "success" in facts:
         return bool(facts["success"])
-    if launch.measured_enough:
+    if launch.measured_enough or not launch.reports:
         return True
     losses = [v for m in launch.measurements if m.metric == "loss" for v in _whole(m)]
     return launch.exit_code == 0 and bool(_rates(launch)) and not any(map(math.isnan, losses))
