@@ -24,12 +24,13 @@ class _Figures(NamedTuple):
 def milabench_score(
     run: Run, *, weights: Mapping[str, float] | None = None, price: float | None = None
 ) -> MilabenchScore:
-    """`weights`, by name, override the run's own; a benchmark that has one but was not run counts with score 0."""
+    """`weights`, by name, override the run's own; a benchmark that has one, be it 0, but was not run has a row
+    with score 0."""
     given = weights or {}
     # milabench knows only benchmarks that left a finished file or have a weight in the suite.
     rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if _counted(r)]
     known = {row.name for row in rows}
-    missing = {name: weight for name, weight in given.items() if name not in known and weight > 0}
+    missing = {name: weight for name, weight in given.items() if name not in known}
     rows += [MilabenchRow(name=name, weight=weight, enabled=True) for name, weight in missing.items()]
     shown = {row.name for row in rows}
     failures, launches = sum(row.fail for row in rows), sum(row.n for row in rows)

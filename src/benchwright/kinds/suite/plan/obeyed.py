@@ -137,7 +137,7 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
 
 
 def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
-    """A sentence for each whose script or benchfile cannot be used. Folders that are missing may be cloned, or elsewhere."""
+    """A sentence for each whose folder, script or benchfile cannot be used. A folder out of git may be cloned later."""
     from benchwright.agent.machine.fingerprint import read_machine
     from benchwright.kinds.suite.read.suite import refuse_unrunnable
 
@@ -146,7 +146,7 @@ def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
     facts = machine_facts(read_machine(), paths.system)
     for benchmark in benchmarks:
         try:
-            if benchmark.folder is not None and os.path.isdir(benchmark.folder.path):
+            if benchmark.folder is not None and (not benchmark.folder.git or os.path.isdir(benchmark.folder.path)):
                 refuse_unrunnable([benchmark], before_install=True)
                 place = BenchmarkPlace(benchmark, paths)
                 obeyed_plan(benchmark, place, facts, filled_words(benchmark, place, paths, facts).fill)

@@ -75,7 +75,9 @@ def test_benchmate_is_on_the_path_only_where_an_environment_is_not_ours_and_lack
     site.mkdir(parents=True)
     paths = msgspec.structs.replace(PATHS, python=str(prefix / "bin" / "python"))
     assert jobs_of(found, paths=paths)[0].env["PYTHONPATH"] == STAND_IN
+    assert "stand-in" in planned(found, paths=paths).notes["b"][0]
     (site / "benchmate").mkdir()
+    assert planned(found, paths=paths).notes == {}, "theirs runs, not the stand-in"
     assert "PYTHONPATH" not in jobs_of(found, paths=paths)[0].env, "their own benchmate is hidden"
 
 
