@@ -20,7 +20,7 @@ from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, RUN_METHODS, 
 from benchwright.kinds.suite.benchfile.child import VOIR_CONFIG, PlannedProcess, ask_benchfile
 from benchwright.kinds.suite.plan.filled_words import filled_words
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
-from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
+from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace, described_system
 from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
 
 RUN_IN_ORDER = Path(benchfile.__file__).parent / "compat_modules" / "run_in_order.py"
@@ -128,7 +128,7 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
     """What the benchfile finds as its configuration and around it."""
     placement, folder = benchmark.placement, place.folder
     plan = {"method": "per_gpu" if placement.per_device else "njobs", "n": placement.jobs}
-    system = {**facts.names["system"], "self": None, "sshkey": None}
+    system = described_system(place, facts, "run")
     config = {"name": benchmark.name, **folder.config, "definition": folder.path, "dirs": place.folders}
     config.update(tag=[benchmark.name], plan=plan, num_machines=placement.machines, system=system, run_name="run")
     config.setdefault("group", folder.group)

@@ -122,7 +122,9 @@ class SuitePlanner(Planner):
     def _parts_of(self, benchmark: Benchmark) -> _Parts:
         made = self._parts.get(benchmark.name)
         if made is None:
-            made = self._parts[benchmark.name] = _Parts.of(benchmark, self._paths, self._facts)
+            made = self._parts[benchmark.name] = _Parts.of(
+                benchmark, self._paths, self._facts, os.path.basename(self.context.folder)
+            )
         return made
 
     def _argv(
@@ -261,7 +263,7 @@ class _Parts(msgspec.Struct, frozen=True):
     voir_config: str
 
     @classmethod
-    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts) -> _Parts:
+    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts, run_name: str) -> _Parts:
         workload, place = benchmark.workload, BenchmarkPlace(benchmark, paths)
         if not isinstance(workload, Script):
             raise InvalidInput(f"{benchmark.name} is not a script", where=benchmark.source)
@@ -275,7 +277,7 @@ class _Parts(msgspec.Struct, frozen=True):
             cwd=workload.cwd,
             words=words,
             env=env,
-            configuration=MilabenchConfig(benchmark, place),
+            configuration=MilabenchConfig(benchmark, place, facts, run_name),
             voir_config=msgspec.json.encode(place.folder.voir or place.folder.config.get("voir") or {}).decode(),
         )
 
