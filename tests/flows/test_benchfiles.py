@@ -134,10 +134,13 @@ def test_validate_says_which_entries_cannot_run_and_why(bw: CommandLine, suite: 
     suite.add("off", {"benchfile.py": "1 / 0\n"}, enabled=False)
     place = suite.add("sound", {"benchfile.py": "from milabench.pack import Package\n__pack__ = Package\n"})
     suite.entries["sound"]["definition"] += "/benchfile.py"
+    suite.entries["nowhere"] = {"definition": "nowhere"}
     suite.write()
     (body,) = bw.json("validate", suite.path)
     assert body["ok"]
-    broken_one, lost = body["warnings"]
+    broken_one, lost, nowhere = body["warnings"]
+    assert "nowhere cannot run: " in nowhere
+    assert f"the folder {place.parent / 'nowhere'} is missing" in nowhere
     assert "broken cannot run: " in broken_one
     assert "benchfile.py:22: its run failed: ZeroDivisionError" in broken_one
     assert "lost cannot run: " in lost

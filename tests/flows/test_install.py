@@ -72,14 +72,24 @@ def test_a_failed_install_leaves_the_old_environment_to_run_in(bw: CommandLine, 
     assert bw.json("install", suite.path)["groups"][0]["status"] == "reused"
 
 
-def test_only_groups_of_selected_benchmarks_are_installed_and_each_whole(bw: CommandLine, suite: SuiteFolder) -> None:
+def test_only_selected_benchmarks_are_installed_and_those_installed_before_stay(
+    bw: CommandLine, suite: SuiteFolder
+) -> None:
     suite.add("one", {"requirements.in": "alpha\n"}, install_group="shared")
     suite.add("two", {"requirements.in": "gamma\n"}, install_group="shared")
+    suite.add("broken", {"requirements.in": "nothere\n"}, install_group="shared")
     suite.add("three", {"requirements.in": "beta\n"})
-    bw("install", suite.path, "--select", "one")
-    assert suite.version("gamma", "shared") == "1.0"
+
+    def installed(*selected: str) -> tuple[str, set[str]]:
+        (group,) = bw.json("install", suite.path, "--select", ",".join(selected))["groups"]
+        return group["status"], set(group["packages"])
+
+    assert installed("one") == ("built", {"alpha"})
     assert not (suite.venv / "three").exists()
-    assert bw.json("install", suite.path, "--select", "two")["groups"][0]["status"] == "reused"
+    assert installed("two") == ("built", {"alpha", "gamma"}), "one loses nothing"
+    assert installed("one") == ("reused", {"alpha", "gamma"})
+    assert installed("one", "two") == ("reused", {"alpha", "gamma"})
+    assert bw.json("install", suite.path, code=1)["groups"][0]["package"] == "nothere"
 
 
 def test_a_disabled_benchmark_is_installed_only_when_it_is_named(bw: CommandLine, suite: SuiteFolder) -> None:

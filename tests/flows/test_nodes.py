@@ -6,6 +6,7 @@ import getpass
 import gzip
 import json
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,3 +95,55 @@ def test_a_node_that_refuses_us_fails_what_needs_it_and_nothing_else(nodes, serv
     assert (both["status"], one["status"]) == ("failed", "ok")
     assert "node 'second'" in both["detail"]
     assert "Permission denied" in json.dumps(both)
+
+
+BENCHFILE = """\
+import milabench.commands as cmd
+from milabench.pack import Package
+class Everywhere(cmd.TorchrunAllGPU):  # one process on each machine, which need no GPU
+    def __init__(self, executor, *words, **options):
+        super().__init__(executor, *words, **options)
+        self.wrapper_argv = ["python", "-m", "torch.distributed.run", *self.wrapper_argv[1:]]
+    def _argv(self, **kwargs):
+        return [*self.wrapper_argv, "--nproc-per-node=1", "--"]
+class Nodes(cmd.TorchrunAllNodes):
+    def __init__(self, executor):
+        cmd.ForeachNode.__init__(self, self.make_base_executor(Everywhere, executor))
+class Bench(Package):
+    def build_run_plan(self):
+        return Nodes(cmd.PackCommand(self, lazy=True)).use_stdout()
+__pack__ = Bench
+"""
+TOGETHER = """\
+import os, time, torch, torch.distributed as dist
+from benchprobe import iterate
+dist.init_process_group("gloo")
+first = dist.get_rank() == 0
+for _ in iterate("train", range(100), batch_size=1) if first else range(100):
+    dist.all_reduce(torch.ones(8))
+    time.sleep(0.005)
+dist.destroy_process_group()
+"""
+
+
+def test_torchrun_over_two_machines_of_which_the_second_reports_nothing(nodes):
+    """milabench marks the second one's process nolog."""
+    pytest.importorskip("torch")
+    (nodes.cwd / "benchfile.py").write_text(BENCHFILE)
+    (nodes.cwd / "main.py").write_text(TOGETHER)
+    keys = "plan: {method: njobs, n: 1}, warmup: 2"
+    (nodes.cwd / "suite.yaml").write_text(f"both: {{definition: ., num_machines: 2, {keys}}}\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    text = (nodes.cwd / "system.yaml").read_text()
+    (nodes.cwd / "system.yaml").write_text(text + f"  options: {{torchrun: {{port: {port}}}}}\n")
+    body = nodes.json("run", "suite.yaml", "--system", "system.yaml", "--use-current-env")
+    [result] = body["results"]
+    assert (result["status"], result["detail"]) == ("ok", None)
+    assert [m["labels"]["node"] for m in result["metrics"] if m["metric"] == "rate"] == ["first"]
+    assert sorted(path.name for path in nodes.last_run().glob("*.data")) == [
+        "both.first.data",
+        "both.second.nolog.data",
+    ]
+    assert "Failure rate: 0.00% (PASS)" in nodes("report", "--score", "milabench").stdout

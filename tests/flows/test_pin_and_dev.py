@@ -39,13 +39,21 @@ def test_all_benchmarks_of_a_group_get_the_same_versions(bw: CommandLine, suite:
     one = suite.add("one", {"requirements.in": "alpha\n"}, install_group="shared")
     suite.add("two", {"requirements.in": "beta\n"}, install_group="shared")
     three = suite.add("three", {"requirements.in": "alpha\n"})
-    bw("pin", suite.path, "--select", "one,three", "--variant", "cpu")
+    bw("pin", suite.path, "--variant", "cpu")
     assert "alpha==1.0" in (one / "requirements.cpu.txt").read_text()
     assert "alpha==2.0" in (three / "requirements.cpu.txt").read_text()
     assert bw.json("install", suite.path, "--variant", "cpu")["groups"][0]["packages"] == {
         "alpha": "1.0",
         "beta": "1.0",
     }
+
+
+def test_only_the_files_of_selected_benchmarks_are_pinned(bw: CommandLine, suite: SuiteFolder) -> None:
+    one = suite.add("one", {"requirements.in": "alpha\n"}, install_group="shared")
+    broken = suite.add("broken", {"requirements.in": "nothere\n"}, install_group="shared")
+    bw("pin", suite.path, "--select", "one", "--variant", "cpu")
+    assert "alpha==2.0" in (one / "requirements.cpu.txt").read_text()
+    assert not (broken / "requirements.cpu.txt").exists()
 
 
 def test_pinned_versions_stay_until_they_are_made_from_scratch(bw: CommandLine, suite: SuiteFolder) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from benchwright.core.metric import MetricSpec
 
+Reports = Literal["always", "perhaps", "never"]  # whether a process has to report what it measures
 MAKES_DATA = "data"  # the phase of jobs that make what others read: prepare scripts
 
 _ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
@@ -73,7 +74,7 @@ class StepsApart(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Paths are absolute on the node. `env` holds changes to the agent's environment; None removes."""
 
-    id: str  # also the stem of its files: name[.R<n>][.D<gpu>|.<job>]
+    id: str  # also the stem of its files: name[.R<n>][.D<gpu>|.<job>][.<node>], or with the tag of a benchfile's plan
     benchmark: str
     argv: tuple[str, ...]
     cwd: str
@@ -85,6 +86,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cores: tuple[int, ...] | None = None
     node: str = "localhost"
     machines: int = 1  # that the launch runs on
+    reports: Reports = "always"  # never: another process of the launch reports for it; what it measures does not count
     phase: str = "run"  # or MAKES_DATA, or the name of a hook
     timeout_s: float | None = None
     grace_s: float = 5.0  # between TERM and KILL

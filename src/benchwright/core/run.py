@@ -42,6 +42,16 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         return next((m for m in found if "rank" not in m.labels), found[0] if found else None)
 
     @property
+    def counts(self) -> bool:
+        """Whether it succeeded, is no warm-up, and had something to report."""
+        return self.status is Status.OK and not self.warmup and self.reports
+
+    @property
+    def reports(self) -> bool:
+        """False for a worker for which another process reports, and for a helper that reported nothing."""
+        return self.facts.get("reports", True) is True
+
+    @property
     def measured_enough(self) -> bool:
         """Whether a stop rule ended a loop before it ended by itself, or voir's early stop was reached."""
         stops = [loop.get("stop") for loop in self.facts.get("loops") or ()]
@@ -79,8 +89,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> tuple[Launch, ...]:
-        """The launches that count: successful, and not warm-up."""
-        return tuple(x for x in self.launches if not x.warmup and x.status is Status.OK)
+        """The launches that count: successful, not warm-up, and with something to report."""
+        return tuple(x for x in self.launches if x.counts)
 
     @property
     def turn_s(self) -> float | None:

@@ -81,7 +81,7 @@ def groups_of(
     also: dict[str, set[str]] = {name: set() for name in members}
     for benchmark in others:
         if (environment := benchmark.environment) is not None and environment.name in members:
-            also[environment.name] |= _digests_if_readable(environment, arch, variant)
+            also[environment.name] |= digests_if_readable(environment, arch, variant)
     return [
         _group(name, found, arch=arch, variant=variant, constraint_files=constraint_files, also=frozenset(also[name]))
         for name, found in members.items()
@@ -224,7 +224,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def _digests_if_readable(environment: Environment, arch: str, variant: str | None) -> set[str]:
+def digests_if_readable(environment: Environment, arch: str, variant: str | None) -> set[str]:
     """Of a member that is not to be installed, so what is wrong with it is no matter."""
     try:
         paths = requirement_paths(environment, variant or variant_of(environment, arch))

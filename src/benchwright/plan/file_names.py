@@ -1,8 +1,9 @@
-"""Names of a job's files: `name[.R<n>][.D<gpu>|.<job>][.<node>]`."""
+"""Names of a job's files: `name[.R<n>][.D<gpu>|.<job>][.<node>]`, or `name[.R<n>].<tag>`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+=@,:-]")
@@ -33,14 +34,17 @@ def stem(
     device: int | None = None,
     job: int | None = None,
     node: str | None = None,
+    tag: Sequence[str] = (),
 ) -> str:
     """The stem of a job's file names; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`).
 
-    `node`: set if several machines run one launch together.
+    `node`: set if several machines run one launch together. `tag` stands in place of device, job and node.
     """
     parts = [safe_name(name)]
     if repeat is not None:
         parts.append(f"{'W' if warmup else 'R'}{repeat}")
+    if tag:
+        return ".".join([*parts, *map(safe_name, tag)])
     if device is not None:
         parts.append(f"D{device}")
     elif job is not None:

@@ -193,7 +193,13 @@ class _JobMaker:
     def _job(self, benchmark: Benchmark, launch: LaunchSlot, position: int, slot: ProcessSlot) -> Job:
         node = slot.node if slot.machines > 1 else None
         name = stem(
-            benchmark.name, repeat=launch.repeat, warmup=launch.warmup, device=slot.device, job=slot.job, node=node
+            benchmark.name,
+            repeat=launch.repeat,
+            warmup=launch.warmup,
+            device=slot.device,
+            job=slot.job,
+            node=node,
+            tag=slot.tag,
         )
         command = self._planners.of(benchmark).command(benchmark, slot, name, launch.repeat)
         barrier = self._barrier(benchmark, launch, slot, node)
@@ -214,6 +220,7 @@ class _JobMaker:
             cores=command.cores if benchmark.placement.cores is None else benchmark.placement.cores,
             node=slot.node,
             machines=slot.machines,
+            reports=slot.reports,
             timeout_s=_timeout_s(benchmark, barrier),
             grace_s=settings.grace_s,
             max_memory_bytes=settings.max_memory_bytes,
@@ -248,7 +255,7 @@ class _JobMaker:
         turn_s, folder = self._context.settings.turn_s, self._context.folder
         if turn_s is not None and launch.block is not None:
             return barrier_of_turns(folder, launch.block, size=self._count, rank=launch.place, turn_s=turn_s)
-        if slot.together < 2:
+        if slot.together < 2 or slot.reports != "always":
             return None
         name = stem(benchmark.name, repeat=launch.repeat, warmup=launch.warmup, node=node)
         return JobBarrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Reports
 from benchwright.core.machine import Machine
 
 LOCALHOST = "localhost"
 
 
 class ProcessSlot(msgspec.Struct, frozen=True):
-    """One process. `rank` of `together` on its machine; its machine is number `node_rank` of `machines`."""
+    """One process. `rank` of `together` on its machine; its machine is number `node_rank` of `machines`.
+
+    `tag`: what follows the benchmark's name in its name, where that is not its device, job and node.
+    """
 
     devices: tuple[int, ...] = ()
     device: int | None = None
@@ -22,6 +26,8 @@ class ProcessSlot(msgspec.Struct, frozen=True):
     node_rank: int = 0
     machines: int = 1
     address: str = "127.0.0.1"  # of the main machine
+    tag: tuple[str, ...] = ()
+    reports: Reports = "always"
 
 
 def plain_slots(benchmark: Benchmark, machine: Machine) -> list[ProcessSlot]:

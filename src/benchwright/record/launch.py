@@ -79,7 +79,9 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
     if takes_turns(job):
         loop_notes += left_out(measurements)
         measurements = own_only(measurements)
-    verdict = _judge(fold, authorship, job, benchmark, counting, measurements)
+    reports = _reports(job, benchmark, measurements)
+    asked = benchmark if reports else msgspec.structs.replace(benchmark, metrics=(), loop=None, stop=None)
+    verdict = _judge(fold, authorship, job, asked, counting, measurements, needs_rate=reports and _speaks_voir(job))
     measurements, name_notes = without_clashes(measurements)
     if process := _process_labels(job):
         measurements = [msgspec.structs.replace(m, labels=process | m.labels) for m in measurements]
@@ -89,7 +91,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
     notes += ignored_failure(benchmark, fold.end)
     if gatherer.stopped_early:
         notes += stumbled(fold.end)
-    notes += late_notes(fold.late) + stream_notes(fold, benchmark, counting)
+    notes += late_notes(fold.late) + stream_notes(fold, asked, counting)
     end = fold.end or {}
     return Launch(
         job=job.id,
@@ -105,7 +107,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         exit_code=end.get("exit_code"),
         measurements=tuple(measurements),
         notes=tuple(dict.fromkeys(map(without_secrets, notes))),
-        facts=facts_of(fold, counting, span, through_voir, job),
+        facts=facts_of(fold, counting, span, through_voir, job) | ({} if reports else {"reports": False}),
     )
 
 
@@ -125,12 +127,14 @@ def _judge(
     benchmark: Benchmark,
     counting: list[LoopRecord],
     measurements: list[Measurement],
+    *,
+    needs_rate: bool,
 ) -> LaunchVerdict:
     """How the process ended; if well, whether its kind, its loops and its stream can be trusted."""
     end = fold.end
     if end is not None and fold.gatherer.stopped_early:
         end = {**end, "early_stop": True}
-    verdict = judge(benchmark, end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
+    verdict = judge(benchmark, end, fold.extraction, measurements, fold.voir, needs_rate=needs_rate)
     if verdict.status is not Status.OK:
         verdict = _with_time_spent(_with_last_part(verdict, fold), fold)
         if not fold.gatherer.keeps(verdict, measurements):
@@ -171,6 +175,14 @@ def _process_labels(job: Job) -> dict[str, str]:
     """Which process of the launch this is: parallel measurements must not pass for several launches."""
     labels = {"job": str(job.barrier.rank)} if job.barrier is not None and not takes_turns(job) else {}
     return labels | ({"node": job.node} if job.machines > 1 else {})
+
+
+def _reports(job: Job, benchmark: Benchmark, measurements: Iterable[Measurement]) -> bool:
+    """Whether what it measured counts, and has to be there."""
+    if job.reports != "perhaps":
+        return job.reports == "always"
+    wanted = {"rate", *(spec.name for spec in benchmark.metrics if spec.required)}
+    return any(m.metric in wanted and m.samples for m in measurements)
 
 
 def _speaks_voir(job: Job) -> bool:

@@ -89,6 +89,8 @@ def _launches(number: int, result: Result, report: Report) -> list[str]:
                 parts.append(f"{summary.metric} {format_value(value, summary.unit)}")
         if launch.warmup:
             parts.append("(warm-up, not counted)")
+        elif not launch.reports:
+            parts.append("(reports nothing, not counted)")
         lines.append(clip("  ".join(parts), report.width))
     return lines + _percentiles(report.summaries.get(result.benchmark.name, ()), report.width)
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.files import earlier_names
 from benchwright.core.files.stored_file import Unreadable, decode_stored_json, short
-from benchwright.core.job import Job, JobBarrier
+from benchwright.core.job import Job, JobBarrier, Reports
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
 from benchwright.core.secrets.redacted import secrets_of, without_secrets
@@ -133,6 +133,7 @@ class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     devices: tuple[int, ...] = ()
     node: str = "localhost"
     machines: int = 1
+    reports: Reports = "always"
     barrier: JobBarrier | None = None
     repeat: int | None = None
     warmup: bool = False

@@ -70,7 +70,7 @@ def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
                 "launch": x,
                 "measurement": m,
                 "series": hashed,
-                "counted": launch.status is Status.OK and not launch.warmup,
+                "counted": launch.counts,
                 "value": _condensed(measurement, aggregate, run.workers),
                 "warmup_samples": len(measurement.warmup_samples),
                 "samples": len(measurement.samples),

@@ -25,6 +25,16 @@ def test_a_job_that_ran_beside_a_dead_one_does_not_count_and_says_which_and_why(
     assert culprit([fine, dead]) is dead
 
 
+def test_how_a_silent_worker_ends_does_not_matter_once_the_others_were_measured_enough() -> None:
+    crashed = {"status": Status.FAILED, "reason": Reason.CRASHED, "detail": "exit code 1"}
+    silent = Launch(job="b.n1.nolog", facts={"reports": False}, **crashed)
+    enough = Launch(job="b.n0", status=Status.OK, facts={"voir": {"early_stop": True}})
+    first, second = only_whole([enough, silent])
+    assert (first.counts, second.status, second.counts) == (True, Status.OK, False)
+    for other in (job("b.n0"), Launch(job="b.n0", facts=enough.facts, **crashed)):
+        assert [x.status for x in only_whole([other, silent])] == [Status.FAILED, Status.FAILED]
+
+
 def test_launches_of_other_positions_are_left_alone() -> None:
     fine = [job("b.R0.D0", at=0), job("b.R0.D1", at=0)]
     dead = [job("b.R1.D0", at=1), job("b.R1.D1", Status.FAILED, at=1)]

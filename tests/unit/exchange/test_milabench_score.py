@@ -54,6 +54,13 @@ def test_the_score_of_all_has_their_bias() -> None:
     assert milabench_score(run(failed("a"))).value == pytest.approx(1.0)  # their 1.00 of nothing
 
 
+def test_what_was_not_run_has_a_row_even_with_weight_0() -> None:
+    """As milabench's report has one for each benchmark of its configuration."""
+    score = milabench_score(run(result("a", imported(99.0))), weights={"a": 1.0, "b": 0.0})
+    assert [(row.name, row.n, row.weight) for row in score.rows] == [("a", 1, 1.0), ("b", 0, 0.0)]
+    assert score.value == pytest.approx(100)
+
+
 def test_weights_that_are_given_replace_those_of_the_run_and_what_was_not_run_counts_as_0() -> None:
     score = milabench_score(run(result("a", imported(99.0, weight=7.0))), weights={"a": 1.0, "b": 1.0}, price=20.0)
     assert score.value == pytest.approx(10.0)

@@ -75,7 +75,9 @@ def _error(result: Result, _: Circumstances, named: bool) -> Check:
 def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
     """A suite's benchmark must have a rate; other benchmarks need not."""
     if not result.counted:
-        return _failed("ensure_rate", "no launch succeeded, so there is no rate")
+        silent = any(x.status is Status.OK and not x.warmup for x in result.launches)
+        why = "no process reported a rate" if silent else "no launch succeeded, so there is no rate"
+        return _failed("ensure_rate", why)
     metric = scored_metric(result)
     if metric is not None and not named and not known.promises_rate and not _is_rate(result, metric):
         return _not_applicable("ensure_rate", f"{metric} need not be a rate")

@@ -22,9 +22,7 @@ def headline(launches: Sequence[Launch], *, took: bool = False) -> str:
 
     `took`: with the duration of the first launch, unless that is the metric.
     """
-    good = [x for x in launches if x.status is Status.OK and not x.warmup] or [
-        x for x in launches if x.status is Status.OK
-    ]
+    good = [x for x in launches if x.counts] or [x for x in launches if x.status is Status.OK]
     failed = sum(x.status is not Status.OK for x in launches)
     words = f"{failed} of {counted(len(launches), 'launch', 'launches')} failed" if failed else ""
     plain = [replace(x, measurements=tuple(m for m in x.measurements if m.aggregate not in _OF_WORKERS)) for x in good]

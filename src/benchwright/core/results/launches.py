@@ -23,11 +23,22 @@ def only_whole(launches: Sequence[Launch], planned: Mapping[int, int] | None = N
     """The same jobs; a successful one next to a failed or missing one is marked as failed, with the reason.
 
     A launch of several jobs counts whole or not at all: next to a dead job, the others ran under a different load.
-    `planned`: the number of jobs of the launch at each position; None: as many as there are.
+    `planned`: the number of jobs of the launch at each position; None: as many as there are. A worker that reports nothing
+    loses its peer when the one that reports has been measured enough: how it then ends does not matter.
     """
+    launches = [_excused(x, launches) for x in launches]
     together = by_position(launches)
     expected = {position: len(jobs) for position, jobs in together.items()} | dict(planned or {})
     return tuple(_marked(x, together[x.position], expected[x.position]) for x in launches)
+
+
+def _excused(launch: Launch, launches: Sequence[Launch]) -> Launch:
+    if launch.reports or launch.reason not in (Reason.CRASHED, Reason.SIGNALLED):
+        return launch
+    peers = [x for x in launches if x.position == launch.position and x.reports]
+    if not peers or not all(x.status is Status.OK and x.measured_enough for x in peers):
+        return launch
+    return replace(launch, status=Status.OK, reason=None, detail=None)
 
 
 def _marked(launch: Launch, jobs: Sequence[Launch], expected: int) -> Launch:

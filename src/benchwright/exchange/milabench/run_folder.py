@@ -197,6 +197,8 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
             "wall": [began, ended],
         },
     }
+    if job.has_no_log:
+        facts["reports"] = False
     times = [
         seen.t for seen in job.said.rates.get(TRAIN, []) if seen.t > 10**15
     ]  # smaller ones are not wall-clock times

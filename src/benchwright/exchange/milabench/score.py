@@ -24,12 +24,13 @@ class _Figures(NamedTuple):
 def milabench_score(
     run: Run, *, weights: Mapping[str, float] | None = None, price: float | None = None
 ) -> MilabenchScore:
-    """`weights`, by name, override the run's own; a benchmark that has one but was not run counts with score 0."""
+    """`weights`, by name, override the run's own; a benchmark that has one, be it 0, but was not run has a row
+    with score 0."""
     given = weights or {}
     # milabench knows only benchmarks that left a finished file or have a weight in the suite.
     rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if _counted(r)]
     known = {row.name for row in rows}
-    missing = {name: weight for name, weight in given.items() if name not in known and weight > 0}
+    missing = {name: weight for name, weight in given.items() if name not in known}
     rows += [MilabenchRow(name=name, weight=weight, enabled=True) for name, weight in missing.items()]
     shown = {row.name for row in rows}
     failures, launches = sum(row.fail for row in rows), sum(row.n for row in rows)
@@ -151,10 +152,11 @@ def _energy(result: Result, launch: Launch) -> tuple[float, float] | None:
 
 
 def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
-    """milabench's rule: it reached the early stop, or has exit code 0, rates and no NaN loss."""
+    """milabench's rule: it reached the early stop, or has exit code 0, rates and no NaN loss; a worker without a log (`nolog`)
+    is always a success."""
     if "success" in facts:
         return bool(facts["success"])
-    if launch.measured_enough:
+    if launch.measured_enough or not launch.reports:
         return True
     losses = [v for m in launch.measurements if m.metric == "loss" for v in _whole(m)]
     return launch.exit_code == 0 and bool(_rates(launch)) and not any(map(math.isnan, losses))

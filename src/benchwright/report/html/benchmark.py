@@ -103,7 +103,7 @@ def _value_of(summary: Summary) -> Callable[[Launch], Cell]:
 
     def cell(launch: Launch) -> Cell:
         has = any(m.metric == summary.metric and m.labels == summary.labels and m.samples for m in launch.measurements)
-        if launch.warmup or launch.status is not Status.OK or not has:
+        if not launch.counts or not has:
             return Cell()
         return Cell(format_value(next(values), short_unit(summary.unit)))
 

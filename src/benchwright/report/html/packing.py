@@ -21,7 +21,6 @@ from benchwright.core.numbers.columns import joined, magnitudes, products
 from benchwright.core.results.comparison import Effect
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
-from benchwright.core.status import Status
 from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.numbers import plain_number
 
@@ -50,7 +49,7 @@ def packed(
                 key = _key(m.metric, m.labels)
                 if key not in series:
                     series[key] = _head(m, known.get(key))
-                counts = launch.status is Status.OK and not launch.warmup and m.samples  # as Result.counted
+                counts = launch.counts and m.samples
                 number = next(numbers[key], None) if counts and key in numbers else None
                 part = [index, len(m.warmup_samples), len(m.samples), None if number is None else plain_number(number)]
                 items = _items_of_each_step(m, launch)

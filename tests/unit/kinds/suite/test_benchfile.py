@@ -235,16 +235,18 @@ def test_benchmate_is_taken_from_beside_the_benchmarks(tmp_path: Path) -> None:
     write(tmp_path / "benchmate", {"benchmate/__init__.py": "", "pyproject.toml": "[project]\n"})
     facts = read_benchfile(write(tmp_path / "benchmarks", {"a/main.py": main}) / "a")
     assert (facts.benchmate, facts.refusal()) == (str(tmp_path / "benchmate"), None)
+    deeper = read_benchfile(write(tmp_path / "benchmarks", {"retired/b/main.py": main}) / "retired" / "b")
+    assert (deeper.benchmate, deeper.stand_in_note) == (str(tmp_path / "benchmate"), None)
 
 
 def test_our_stand_in_takes_the_place_of_a_benchmate_that_is_nowhere_and_this_is_noted(tmp_path: Path) -> None:
     main = "import time\nfrom benchmate.observer import BenchObserver\n"
     facts = read_benchfile(write(tmp_path / "a", {"main.py": main}))
     assert (facts.benchmate, facts.refusal()) == (STAND_IN, None)
-    assert "main.py:2 uses benchmate" in facts.notes[0]
-    assert "stand-in" in facts.notes[0]
+    assert "main.py:2 uses benchmate" in str(facts.stand_in_note)
+    assert "stand-in" in str(facts.stand_in_note)
     required = read_benchfile(write(tmp_path / "b", {"main.py": main, "requirements.in": "benchmate @ file:x\n"}))
-    assert (required.benchmate, required.notes) == (None, ())
+    assert (required.benchmate, required.stand_in_note) == (None, None)
 
 
 @pytest.mark.parametrize(

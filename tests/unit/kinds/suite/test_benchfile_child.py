@@ -152,7 +152,7 @@ class Everywhere(cmd.TorchrunAllNodes):
 def test_a_launcher_of_its_own_stands_on_milabenchs(tmp_path: Path) -> None:
     body = "def build_run_plan(self):\n    return Everywhere(cmd.SimpleCommand(self)).use_stdout()\n"
     path = benchfile(tmp_path, body, before=OWN_LAUNCHER)
-    argv = {"{milabench_code}/recipe.py": True, "--config": "c.yaml"}
+    argv = {"--config": "c.yaml", "{milabench_code}/recipe.py": True}  # a word alone comes before the options
     (alone,) = words(path, gpus=1, argv=argv)
     assert alone.startswith("/base/venv/bin/python -m tune run --nnodes=1 --rdzv-backend=static")
     assert alone.endswith("--nproc-per-node=gpu -- {milabench_code}/recipe.py --config c.yaml")

@@ -38,7 +38,8 @@ def code(tmp_path: Path) -> Path:
     [
         (None, ()),
         ({}, ()),
-        ({"--flag": True, "word": True, "--no": False, "--none": None}, ("--flag", "word")),
+        ({"--flag": True, "word": True, "--no": False, "--none": None}, ("word", "--flag")),
+        ({"--epochs": 5, "dqn": True, "--": ["x"], "--lr": 0.1}, ("dqn", "--epochs", "5", "x", "--lr", "0.1")),
         (
             {"--lr": 0.01, "--n": 3, "--s": "a b", "--empty": ""},
             ("--lr", "0.01", "--n", "3", "--s", "a b", "--empty", ""),
@@ -52,6 +53,13 @@ def code(tmp_path: Path) -> Path:
 )
 def test_arguments_become_words(argv: Any, words: tuple[str, ...]) -> None:
     assert argv_words(argv) == words
+
+
+def test_an_entry_may_have_the_name_of_a_system_files_key(tmp_path: Path) -> None:
+    suite, system = tmp_path / "suite.yaml", tmp_path / "system.yaml"
+    suite.write_text("nodes: {definition: code}\narch: {definition: code}\n")
+    system.write_text("nodes: [{name: a, ip: localhost}]\n")
+    assert [SuiteKind().recognises(str(path)) for path in (suite, system)] == [True, False]
 
 
 def test_an_entry_with_nothing_but_a_folder(tmp_path: Path, code: Path) -> None:

@@ -69,6 +69,7 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
     has_voirfile: bool = False
     imports_voir: bool = False
     benchmate: str | None = None  # the folder that holds the package, if the folder's scripts import it
+    stand_in_note: str | None = None  # where the stand-in would be used
     notes: tuple[str, ...] = ()
     trouble: Trouble | None = None
 
@@ -226,14 +227,17 @@ def _scripts(place: Path) -> list[Path]:
 
 
 def _with_benchmate(facts: BenchFacts, place: str) -> BenchFacts:
-    """It lies beside `benchmarks/`, or else our stand-in does. Where requirements name it, it is the user's own business."""
+    """It lies beside `benchmarks/`, or else our stand-in does. Where requirements name it, it is the user's own business.
+    The folder may be one level deeper, as in `benchmarks/retired`."""
     if any(b"benchmate" in _beginning(Path(facts.folder) / name) for name in facts.requirements):
         return facts
-    beside = Path(facts.folder).resolve().parent.parent / "benchmate"
-    if (beside / "benchmate" / "__init__.py").is_file():
-        return msgspec.structs.replace(facts, benchmate=str(beside))
+    above = Path(facts.folder).resolve().parents[1:3]
+    for own in (folder / "benchmate" for folder in above):
+        if (own / "benchmate" / "__init__.py").is_file():
+            return msgspec.structs.replace(facts, benchmate=str(own))
+    beside = above[0] / "benchmate" if above else "benchmate"
     note = f"{place} uses benchmate, and {beside} does not exist: benchwright's stand-in takes its place"
-    return msgspec.structs.replace(facts, benchmate=STAND_IN, notes=(*facts.notes, note))
+    return msgspec.structs.replace(facts, benchmate=STAND_IN, stand_in_note=note)
 
 
 def _with_known_names(facts: BenchFacts, scanned: Mapping[Path, bytes]) -> BenchFacts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
+from benchwright.core.job import Reports
 from benchwright.core.node.system import SuitePaths
 from benchwright.kinds.suite import benchfile
 from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, RUN_METHODS, read_benchfile
 from benchwright.kinds.suite.benchfile.child import VOIR_CONFIG, PlannedProcess, ask_benchfile
 from benchwright.kinds.suite.plan.filled_words import filled_words
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
-from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
+from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace, described_system
 from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
 
 RUN_IN_ORDER = Path(benchfile.__file__).parent / "compat_modules" / "run_in_order.py"
@@ -70,14 +72,29 @@ def obeyed_plan(
     slots: dict[ProcessSlot, PlannedProcess] = {}
     machines = len({process.node_name for process in measured})
     steps: dict[ProcessSlot, list[PlannedProcess]] = {}
+    beside = Counter(map(_seat, measured))
+    named: Counter[tuple[str, ...]] = Counter()
     for process, own in zip(measured, in_turn, strict=True):
         node = process.node_name or (facts.nodes[0].name if facts.nodes else LOCALHOST)
-        rank = together[node] = together.get(node, -1) + 1
-        slot = _slot(process, node, rank, machines, facts)
+        reports: Reports = "never" if not process.logs else "perhaps" if beside[_seat(process)] > 1 else "always"
+        rank = together.get(node, 0)
+        together[node] = rank + (reports == "always")
+        process, named[process.tag] = _renamed(process, named[process.tag]), named[process.tag] + 1
+        slot = _slot(process, node, rank, machines, facts, reports)
         slots[slot], steps[slot] = process, own
-    final = {slot: msgspec.structs.replace(slot, together=together[slot.node] + 1) for slot in slots}
+    final = {slot: msgspec.structs.replace(slot, together=together[slot.node]) for slot in slots}
     slots = {final[slot]: one for slot, one in slots.items()}
     return ObeyedPlan(slots, _servers(slots, processes), {final[slot]: own for slot, own in steps.items()})
+
+
+def _seat(process: PlannedProcess) -> tuple[object, ...]:
+    """The same for processes that milabench lets write to one file: of those, at least one has to report."""
+    return process.tag, process.node_name, process.device, process.job
+
+
+def _renamed(process: PlannedProcess, before: int) -> PlannedProcess:
+    """With a tag of its own, where `before` others have the same one: each process has files of its own here."""
+    return msgspec.structs.replace(process, tag=(*process.tag, str(before))) if before else process
 
 
 def _in_turn(processes: Iterable[PlannedProcess]) -> list[list[PlannedProcess]]:
@@ -111,7 +128,7 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
     """What the benchfile finds as its configuration and around it."""
     placement, folder = benchmark.placement, place.folder
     plan = {"method": "per_gpu" if placement.per_device else "njobs", "n": placement.jobs}
-    system = {**facts.names["system"], "self": None, "sshkey": None}
+    system = described_system(place, facts, "run")
     config = {"name": benchmark.name, **folder.config, "definition": folder.path, "dirs": place.folders}
     config.update(tag=[benchmark.name], plan=plan, num_machines=placement.machines, system=system, run_name="run")
     config.setdefault("group", folder.group)
@@ -120,7 +137,7 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
 
 
 def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
-    """A sentence for each whose script or benchfile cannot be used. Folders that are missing may be cloned, or elsewhere."""
+    """A sentence for each whose folder, script or benchfile cannot be used. A folder out of git may be cloned later."""
     from benchwright.agent.machine.fingerprint import read_machine
     from benchwright.kinds.suite.read.suite import refuse_unrunnable
 
@@ -129,7 +146,7 @@ def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
     facts = machine_facts(read_machine(), paths.system)
     for benchmark in benchmarks:
         try:
-            if benchmark.folder is not None and os.path.isdir(benchmark.folder.path):
+            if benchmark.folder is not None and (not benchmark.folder.git or os.path.isdir(benchmark.folder.path)):
                 refuse_unrunnable([benchmark], before_install=True)
                 place = BenchmarkPlace(benchmark, paths)
                 obeyed_plan(benchmark, place, facts, filled_words(benchmark, place, paths, facts).fill)
@@ -137,7 +154,9 @@ def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
             yield f"{benchmark.name} cannot run: {error.on_one_line}"
 
 
-def _slot(process: PlannedProcess, node: str, rank: int, machines: int, facts: MachineFacts) -> ProcessSlot:
+def _slot(
+    process: PlannedProcess, node: str, rank: int, machines: int, facts: MachineFacts, reports: Reports
+) -> ProcessSlot:
     return ProcessSlot(
         devices=process.devices if facts.devices else (),
         device=process.device,
@@ -147,6 +166,8 @@ def _slot(process: PlannedProcess, node: str, rank: int, machines: int, facts: M
         node_rank=process.node_rank or 0,
         machines=machines,
         address=facts.nodes[0].ip if facts.nodes else ProcessSlot().address,
+        tag=process.tag[1:],
+        reports=reports,
     )
 
 

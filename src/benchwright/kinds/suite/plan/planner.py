@@ -104,8 +104,12 @@ class SuitePlanner(Planner):
         return JobCommand(argv, cwd, env, place.program_folders, files, data_file, folders=place.made_folders)
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
-        chosen = self._parts_of(benchmark).words.batch_size
+        parts = self._parts_of(benchmark)
+        chosen = parts.words.batch_size
         notes = [chosen.note] if chosen is not None and chosen.note is not None else []
+        stand_in = read_benchfile(parts.place.folder.path).stand_in_note
+        if stand_in is not None and not parts.place.has_own_benchmate:
+            notes.append(stand_in)
         if self._facts.emulated:
             real = len(self._facts.real_devices)
             notes.append(f"{len(self._facts.devices)} devices are emulated; the machine has {real}")
@@ -118,7 +122,9 @@ class SuitePlanner(Planner):
     def _parts_of(self, benchmark: Benchmark) -> _Parts:
         made = self._parts.get(benchmark.name)
         if made is None:
-            made = self._parts[benchmark.name] = _Parts.of(benchmark, self._paths, self._facts)
+            made = self._parts[benchmark.name] = _Parts.of(
+                benchmark, self._paths, self._facts, os.path.basename(self.context.folder)
+            )
         return made
 
     def _argv(
@@ -257,7 +263,7 @@ class _Parts(msgspec.Struct, frozen=True):
     voir_config: str
 
     @classmethod
-    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts) -> _Parts:
+    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts, run_name: str) -> _Parts:
         workload, place = benchmark.workload, BenchmarkPlace(benchmark, paths)
         if not isinstance(workload, Script):
             raise InvalidInput(f"{benchmark.name} is not a script", where=benchmark.source)
@@ -271,7 +277,7 @@ class _Parts(msgspec.Struct, frozen=True):
             cwd=workload.cwd,
             words=words,
             env=env,
-            configuration=MilabenchConfig(benchmark, place),
+            configuration=MilabenchConfig(benchmark, place, facts, run_name),
             voir_config=msgspec.json.encode(place.folder.voir or place.folder.config.get("voir") or {}).decode(),
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from benchwright.kinds.suite.plan.machine_facts import MachineFacts
 from benchwright.plan.process_slots import ProcessSlot
 
 _SELECTION = {"rocm": "ROCR_VISIBLE_DEVICES", "hpu": "HABANA_VISIBLE_MODULES", "xpu": "ONEAPI_DEVICE_SELECTOR"}
+_OF_SYSTEM = re.compile(r"\$\{system\.([\w.]+)\}")
 CUDA_SELECTION = "CUDA_VISIBLE_DEVICES"
 
 
@@ -59,8 +62,10 @@ class BenchmarkPlace:
             "MILABENCH_DATA_DIR": folders["data"],
             **{f"MILABENCH_DIR_{name.upper()}": folder for name, folder in folders.items()},
             "XDG_CACHE_HOME": folders["cache"],
-            "TORCH_HOME": f"{folders['cache']}/torch",
-            "HF_HOME": f"{folders['cache']}/huggingface",
+            "TORCH_HOME": folders[
+                "cache"
+            ],  # these two as milabench sets them: a base that it prepared is used as it is
+            "HF_HOME": folders["data"],
         }
         if os.path.exists(os.path.join(self.folder.path, BENCHFILE)):  # milabench's `make_env` says so
             variables["OMP_NUM_THREADS"] = str(max(1, facts.names["cpu_per_gpu"]))
@@ -72,9 +77,18 @@ class BenchmarkPlace:
 
     def _has_benchmate(self) -> bool:
         """An environment of ours has it installed; in somebody else's one looks."""
+        return self._is_ours or self.has_own_benchmate
+
+    @property
+    def _is_ours(self) -> bool:
         venv = self.folders["venv"]
-        if self.python == f"{venv}/bin/python" and (os.path.islink(venv) or not os.path.lexists(venv)):
-            return True
+        return self.python == f"{venv}/bin/python" and (os.path.islink(venv) or not os.path.lexists(venv))
+
+    @property
+    def has_own_benchmate(self) -> bool:
+        """Whether it runs in somebody else's environment, and that one has benchmate."""
+        if self._is_ours:
+            return False
         prefix = os.path.dirname(os.path.dirname(self.python))
         return bool(glob.glob(os.path.join(glob.escape(prefix), "lib", "python*", "*-packages", "*benchmate*")))
 
@@ -82,8 +96,11 @@ class BenchmarkPlace:
 class MilabenchConfig:
     """$MILABENCH_CONFIG: the resolved entry, and what differs between the processes of a benchmark."""
 
-    def __init__(self, benchmark: Benchmark, place: BenchmarkPlace) -> None:
-        entry: dict[str, Any] = {"name": benchmark.name, **place.folder.config, "dirs": place.folders}
+    def __init__(self, benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, run_name: str) -> None:
+        system = described_system(place, facts, run_name)
+        entry: dict[str, Any] = {"name": benchmark.name, **_with_system(place.folder.config, system)}
+        entry |= {"dirs": place.folders, "system": system, "run_name": run_name}
+        entry["capabilities"] = {"nodes": 1} | (entry.get("capabilities") or {})
         entry.setdefault("definition", place.folder.path)
         if isinstance(entry.get("env"), dict):  # programs print it into their logs
             entry["env"] = redact({str(k): str(v) for k, v in entry["env"].items()})
@@ -103,6 +120,35 @@ class MilabenchConfig:
             own["device"] = slot.device
         tag += planned_tag[1:] if planned_tag is not None else _tag_of(slot)
         return self._common[:-1] + "," + msgspec.json.encode(own).decode()[1:]
+
+
+def described_system(place: BenchmarkPlace, facts: MachineFacts, run_name: str) -> dict[str, Any]:
+    """The machines and folders, as milabench describes them to a benchmark."""
+    known = facts.names["system"]
+    gpu = {**known["gpu"], "capacity": f"{(facts.capacity_bytes or 0) >> 20} MiB"}
+    folders = {name: place.folders[name] for name in ("data", "runs", "cache")}
+    folders |= {name: os.path.dirname(place.folders[name]) for name in ("venv", "extra")}  # theirs are of all groups
+    main = known["nodes"][0]
+    about = {"gpu": gpu, "sshkey": None, "self": main, "base": place.folders["base"], "dirs": folders}
+    return {**known, **about, "run_name": run_name}
+
+
+def _with_system(value: Any, system: Mapping[str, Any]) -> Any:
+    """`value` with every `${system.…}` in its texts filled; one that leads nowhere stays."""
+    if isinstance(value, dict):
+        return {key: _with_system(item, system) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_system(item, system) for item in value]
+    return _OF_SYSTEM.sub(lambda found: _at(system, found), value) if isinstance(value, str) else value
+
+
+def _at(system: Mapping[str, Any], found: re.Match[str]) -> str:
+    value: Any = system
+    for key in found[1].split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return found[0]
+        value = value[key]
+    return str(value)
 
 
 def _tag_of(slot: ProcessSlot) -> list[str]:

@@ -197,24 +197,26 @@ def _serving(entry: dict[str, Any]) -> Serving | None:
 
 def argv_words(argv: Any) -> tuple[str, ...]:
     """The words. In a map: `true` gives the key alone, null and false nothing, a list is joined by commas; behind the key
-    `--` stands a list of words that are taken as they are."""
+    `--` stands a list of words that are taken as they are. Keys alone that are no options come first, as in milabench:
+    an entry's subcommand goes before the options that it inherits."""
     if argv is None:
         return ()
     if is_append(argv) and len(argv) == 1:  # there was no list to make longer
         argv = argv[APPEND]
     if isinstance(argv, list):
         return tuple(_as_word(item) for item in argv)
+    positional: list[str] = []
     words: list[str] = []
     for key, value in argv.items():
         if value is True:
-            words.append(str(key))
+            (words if str(key).startswith("-") else positional).append(str(key))
         elif value is None or value is False:
             continue
         elif isinstance(value, list):
             words += map(_as_word, value) if key == "--" else (str(key), ",".join(map(_as_word, value)))
         else:
             words += (_as_word(value),) if key == "--" else (str(key), _as_word(value))
-    return tuple(words)
+    return (*positional, *words)
 
 
 def _as_word(value: object) -> str:

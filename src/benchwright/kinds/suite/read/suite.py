@@ -24,7 +24,8 @@ from benchwright.kinds.yaml.nodes import parse_yaml
 
 SUFFIXES = (".yaml", ".yml")
 _SNIFFED_BYTES = 32 << 10
-_SYSTEM_KEYS = {"system", "multirun", "nodes", "sshkey", "arch"}
+_SYSTEM_KEYS = {"system", "multirun"}
+_SYSTEM_VALUES = {"nodes", "sshkey", "arch"}  # a map of one of these names is an entry of a suite
 _SCALING_KEYS = {"observations", "model", "optimized"}
 _SUITE_KEYS = {"inherits", "definition", "argv", "plan", "enabled", "weight", "matrix", "voir"}
 
@@ -132,7 +133,7 @@ def yaml_kind(path: str) -> str | None:
         return "suite"
     if not isinstance(value, dict):
         return None
-    if _SYSTEM_KEYS & set(value):
+    if _SYSTEM_KEYS & set(value) or any(not isinstance(value.get(key, {}), dict) for key in _SYSTEM_VALUES):
         return "system"
     if "include" not in value and not any(isinstance(entry, dict) for entry in value.values()):
         return None if value else "suite"

@@ -13,8 +13,8 @@ from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, reused
-from benchwright.environments.groups import InstallGroup, groups_of, requirement_paths, variant_of
+from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, read_built, reused
+from benchwright.environments.groups import InstallGroup, digests_if_readable, groups_of
 from benchwright.environments.vendor import ARCHES, arch_here, constraints_file
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
@@ -50,7 +50,7 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
 def install(
     targets: Sequence[str], suite: SuiteRequest, options: InstallOptions, observer: Observer | None = None
 ) -> list[Installed]:
-    """Every group that the selected benchmarks belong to, whole; a group that fails does not stop the others."""
+    """The environments of the selected benchmarks; a group that fails does not stop the others."""
     from benchwright.kinds.suite.suites import suite_paths_of
 
     observer = observer or Observer()
@@ -68,14 +68,16 @@ def install_groups(
     targets: Sequence[str],
     options: InstallOptions,
 ) -> list[InstallGroup]:
-    """The groups of `wanted`, with all their other members that can be installed: one group, one environment."""
+    """The groups of `wanted`, with those of their other members whose requirements are installed already: one group, one
+    environment, which must not lose what others need."""
     arch = paths.system.arch or arch_here()
     names = {b.name for b in wanted}
     groups = {b.environment.name for b in wanted if b.environment is not None}
     beside = [
         b for b in everything if b.name not in names and b.environment is not None and b.environment.name in groups
     ]
-    more = [b for b in beside if b.enabled and _can_be_installed(b, arch, options.variant)]
+    folders = EnvironmentFolders(paths.venv)
+    more = [b for b in beside if b.enabled and _is_installed(b, folders, arch, options.variant)]
     members = {b.name for b in more} | names
     return groups_of(
         [b for b in _in_order(wanted, everything) if b.name in members],
@@ -125,15 +127,16 @@ def _in_order(wanted: Sequence[Benchmark], everything: Sequence[Benchmark]) -> l
     return [*everything, *(b for b in wanted if b.name not in known)]
 
 
-def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> bool:
-    """Nobody asked for it, so what is wrong with it must not be in the way of its group."""
+def _is_installed(benchmark: Benchmark, folders: EnvironmentFolders, arch: str, variant: str | None) -> bool:
+    """Whether its group's environment was made with what it requires now."""
     environment = benchmark.environment
     assert environment is not None
-    try:
-        requirement_paths(environment, variant or variant_of(environment, arch))
-    except InvalidInput:
+    folder = folders.current(environment.name)
+    built = None if folder is None else read_built(folder)
+    if built is None or not os.path.isdir(environment.folder):
         return False
-    return os.path.isdir(environment.folder)
+    digests = digests_if_readable(environment, arch, variant)
+    return bool(digests) and digests <= set(built.recipe.requirements)
 
 
 def bring_about(

@@ -47,11 +47,11 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
 def pin(
     targets: Sequence[str], suite: SuiteRequest, options: PinOptions, observer: Observer | None = None
 ) -> list[Pinned]:
-    """Every group that the selected benchmarks belong to, whole: its files must agree with each other."""
+    """The files of the selected benchmarks; those of one group agree with each other."""
     from benchwright.kinds.suite.suites import suite_paths_of
 
     observer = observer or Observer()
-    wanted, everything = read_suite(targets, suite)
+    wanted, _ = read_suite(targets, suite)
     paths = suite_paths_of(suite, wanted)
     variant = options.variant or paths.system.arch or arch_here()
     if variant == UNPINNED:
@@ -59,7 +59,7 @@ def pin(
             "'unpinned' cannot be pinned", where="--variant", remedy="name a vendor: cpu, cuda, rocm, xpu, hpu"
         )
     files = vendor_constraints(variant, variant, wanted, targets, options.constraints)
-    groups = _groups(wanted, everything, variant, files, observer)
+    groups = _groups(wanted, variant, files, observer)
     where = options.where
     tools = Tools()
     pinner = Pinner(
@@ -102,19 +102,13 @@ def _pin(pinner: Pinner, group: PinGroup, variant: str) -> Pinned:
 
 def _groups(
     wanted: Sequence[Benchmark],
-    everything: Sequence[Benchmark],
     variant: str,
     constraint_files: Sequence[str],
     observer: Observer,
 ) -> list[PinGroup]:
-    chosen = {b.name for b in wanted}
     groups = []
     for name in dict.fromkeys(b.environment.name for b in wanted if b.environment is not None):
-        environments = [
-            b.environment
-            for b in everything
-            if b.environment is not None and b.environment.name == name and (b.enabled or b.name in chosen)
-        ]
+        environments = [b.environment for b in wanted if b.environment is not None and b.environment.name == name]
         sources = _sources(environments, variant, observer)
         if not sources:
             observer.on_note(f"{name}: no requirements.in, so nothing to pin")

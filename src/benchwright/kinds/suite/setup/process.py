@@ -30,7 +30,7 @@ def suite_process(benchmark: Benchmark, paths: SuitePaths, machine: Machine) -> 
     place, facts = BenchmarkPlace(benchmark, paths), machine_facts(machine, paths.system)
     with words_placed([benchmark]):
         words = filled_words(benchmark, place, paths, facts)
-    config = MilabenchConfig(benchmark, place).of(ProcessSlot(devices=facts.devices))
+    config = MilabenchConfig(benchmark, place, facts, "prepare").of(ProcessSlot(devices=facts.devices))
     return SuiteProcess(
         python=place.python,
         args=words.args,

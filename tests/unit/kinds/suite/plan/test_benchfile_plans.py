@@ -75,7 +75,9 @@ def test_benchmate_is_on_the_path_only_where_an_environment_is_not_ours_and_lack
     site.mkdir(parents=True)
     paths = msgspec.structs.replace(PATHS, python=str(prefix / "bin" / "python"))
     assert jobs_of(found, paths=paths)[0].env["PYTHONPATH"] == STAND_IN
+    assert "stand-in" in planned(found, paths=paths).notes["b"][0]
     (site / "benchmate").mkdir()
+    assert planned(found, paths=paths).notes == {}, "theirs runs, not the stand-in"
     assert "PYTHONPATH" not in jobs_of(found, paths=paths)[0].env, "their own benchmate is hidden"
 
 
@@ -103,6 +105,7 @@ def test_a_plan_over_machines_keeps_its_words_and_tags(tmp_path: Path) -> None:
     keys = "plan: {method: njobs, n: 1}, num_machines: 2, voir: {options: {stop: 7}}"
     jobs = jobs_of(bench(tmp_path, EVERYWHERE, keys), gpus=2, system=System(nodes=TWO))
     assert [(job.node, tag(job)) for job in jobs] == [("n0", ["b", "n0"]), ("n1", ["b", "n1", "nolog"])]
+    assert [(job.id, job.reports) for job in jobs] == [("b.n0", "always"), ("b.n1.nolog", "never")]
     words = " ".join(jobs[1].argv).replace(PATHS.venv, "VENV")
     assert words.startswith("VENV/b/bin/python -m benchmate.benchrun --nnodes=2 --rdzv-backend=static ")
     assert (
@@ -110,6 +113,28 @@ def test_a_plan_over_machines_keeps_its_words_and_tags(tmp_path: Path) -> None:
         in words
     )
     assert [json.loads(text) for text in jobs[1].files.values()] == [{"options": {"stop": 7}}]
+
+
+def test_processes_with_one_tag_have_files_of_their_own_and_one_of_them_has_to_report(tmp_path: Path) -> None:
+    """milabench lets a helper beside the main program write to the same file."""
+    plan = (
+        "    def build_run_plan(self):\n"
+        "        return cmd.ListCommand(cmd.CmdCommand(self, 'helper'), super().build_run_plan())\n"
+    )
+    jobs = jobs_of(bench(tmp_path / "a", plan), gpus=0)
+    assert [(job.id, tag(job), job.reports) for job in jobs] == [
+        ("b.0", ["b", "0"], "perhaps"),
+        ("b.0.1", ["b", "0", "1"], "perhaps"),
+    ]
+    assert len({job.stream for job in jobs}) == 2
+    assert {job.barrier for job in jobs} == {None}, "a helper never arrives where the others wait for it"
+
+
+def test_jobs_whose_plan_gives_them_one_tag_all_report(tmp_path: Path) -> None:
+    found = bench(tmp_path, EVERYWHERE, "plan: {method: njobs, n: 2}, num_machines: 2")
+    jobs = jobs_of(found, gpus=2, system=System(nodes=TWO))
+    assert [job.id for job in jobs] == ["b.n0", "b.n1.nolog", "b.n0.1", "b.n1.nolog.1"]
+    assert [job.barrier.rank for job in jobs if job.barrier is not None] == [0, 1]
 
 
 def test_the_environments_python_is_the_one_that_is_used(tmp_path: Path) -> None:

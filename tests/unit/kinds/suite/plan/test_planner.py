@@ -152,7 +152,7 @@ def test_a_script_finds_its_folders_and_configuration() -> None:
     assert env["MILABENCH_BASE"] == env["BENCHWRIGHT_BASE"] == "/base"
     assert env["MILABENCH_DATA_DIR"] == env["BENCHWRIGHT_DATA_DIR"] == "/base/data"
     assert env["XDG_CACHE_HOME"] == "/base/cache"
-    assert env["TORCH_HOME"] == "/base/cache/torch"
+    assert env["TORCH_HOME"] == "/base/cache"
     assert env["HF_HOME"] == "/mine"
     assert env["VIRTUAL_ENV"] == "/base/venv/torch"
     assert (env["A"], env["B"]) == ("/base/data/a", None)
@@ -162,6 +162,25 @@ def test_a_script_finds_its_folders_and_configuration() -> None:
     assert config["dirs"]["data"] == "/base/data"
     assert (config["tag"], config["device"], config["devices"]) == (["b", "D1"], 1, [1])
     assert config["env"] == {"HF_TOKEN": "(redacted)", "A": "1"}
+
+
+def test_a_script_finds_the_system_in_its_configuration_as_milabench_describes_it() -> None:
+    kept = {
+        "install_variant": "${system.arch}",
+        "x-where": ["${system.dirs.data}/of/${system.run_name}", "${system.no}"],
+    }
+    system = System(nodes=(Node(name="n0", ip="10.0.0.1", main=True, local=True),))
+    job = jobs_of(entry("b", folder={"config": kept}), gpus=2, system=system)[0]
+    config = json.loads(job.env["MILABENCH_CONFIG"] or "")
+    assert job.env["HF_HOME"] == "/base/data"
+    assert config["install_variant"] == "cuda"
+    assert config["x-where"] == ["/base/data/of/RUN", "${system.no}"]
+    assert (config["run_name"], config["capabilities"]) == ("RUN", {"nodes": 1})
+    found = config["system"]
+    assert (found["arch"], found["gpu"]["count"], found["gpu"]["capacity"]) == ("cuda", 2, "81920 MiB")
+    assert (found["base"], found["run_name"], found["sshkey"]) == ("/base", "RUN", None)
+    assert found["dirs"] == {name: f"/base/{name}" for name in ("data", "runs", "cache", "venv", "extra")}
+    assert (found["self"]["name"], [node["name"] for node in found["nodes"]]) == ("n0", ["n0"])
 
 
 def test_the_current_environment_is_used_as_it_is() -> None:

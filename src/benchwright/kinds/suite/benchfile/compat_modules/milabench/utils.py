@@ -11,20 +11,23 @@ class NotKnown(Exception):
 
 
 def assemble_options(options: Mapping[str, Any] | Sequence[Any] | None) -> list[str]:
-    """An `argv` of a suite as words: `true` is the flag or the word alone, `null` drops it, a list is joined by commas."""
+    """An `argv` of a suite as words: `true` is the flag or the word alone, `null` drops it, a list is joined by commas.
+    Words alone come before options."""
     if not isinstance(options, Mapping):
         return [str(word) for word in options or ()]
+    positional: list[str] = []
     words: list[str] = []
     for name, value in options.items():
         if value is None or value is False:
             continue
-        if name == "--" and value is not True:  # words that are taken as they are
+        if value is True:
+            (words if str(name).startswith("-") else positional).append(str(name))
+            continue
+        if name == "--":  # words that are taken as they are
             words += map(str, value if isinstance(value, (list, tuple)) else [value])
             continue
-        words.append(str(name))
-        if value is not True:
-            words.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
-    return words
+        words += [str(name), ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)]
+    return positional + words
 
 
 def select_nodes(nodes: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
