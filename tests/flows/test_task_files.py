@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sys
 from collections.abc import Callable
@@ -177,26 +178,44 @@ def test_a_task_file_behind_resume_is_the_target_not_the_name_of_a_run(bw: Comma
     assert body["id"] != command
 
 
+def test_a_task_that_needs_a_shell_is_run_by_one_and_every_report_says_so(bw: CommandLine) -> None:
+    path = bw.cwd / "tasks.cfg"
+    path.write_text(
+        "[piped]\ncommand_to_execute = export N=3 && echo speed $N | cat\n"
+        "patterns = ['speed (.)']\nmetrics = ['speed']\ncompute_method = ['last']\n"
+    )
+    bw("validate", "tasks.cfg")
+    [planned] = json.loads(bw("plan", "tasks.cfg", "--json").stdout)["benchmarks"]
+    assert planned["jobs"][0]["shell"]
+    [result] = bw.json("run", "tasks.cfg")["results"]
+    assert result["status"] == "ok"
+    assert json.loads((bw.cwd / "dlbenchmark_result.json").read_text())["piped.speed"] == 3
+    note = "piped runs in a shell: '&&' needs one"
+    assert note in planned["notes"]
+    for format in ("screen", "markdown", "html", "json"):
+        assert "'&&' needs one" in html.unescape(bw("report", "last", "--format", format).stdout)
+
+
 def test_a_task_that_cannot_run_fails_with_its_reason_and_the_others_run(bw: CommandLine) -> None:
     path = bw.cwd / "tasks.cfg"
     path.write_text(
-        "[piped]\ncommand_to_execute = echo a | cat\n[plain]\ncommand_to_execute = true\n[empty]\nnum_gpus = 1\n"
+        "[quoted]\ncommand_to_execute = echo 'a\n[plain]\ncommand_to_execute = true\n[empty]\nnum_gpus = 1\n"
         "[latencies]\npatterns = ['x (.)']\nmetrics = ['x']\ncompute_method = ['last']\n"
     )
     planned = {b["name"]: b for b in json.loads(bw("plan", "tasks.cfg", "--json").stdout)["benchmarks"]}
     assert {name: b["status"] for name, b in planned.items()} == {
-        "piped": "failed", "plain": "planned", "empty": "failed",
+        "quoted": "failed", "plain": "planned", "empty": "failed",
     }  # fmt: skip
     body = bw.json("run", "tasks.cfg", code=1)
     results = {r["benchmark"]: r for r in body["results"]}
     assert {name: r["status"] for name, r in results.items()} == {
-        "piped": "failed", "plain": "ok", "empty": "failed",
+        "quoted": "failed", "plain": "ok", "empty": "failed",
     }  # fmt: skip
-    assert results["piped"]["reason"] == "misconfigured"
-    assert "tasks.cfg:2:29: '|' needs a shell; run it with --shell" in results["piped"]["detail"]
+    assert results["quoted"]["reason"] == "misconfigured"
+    assert "tasks.cfg:2:27: a quote (') opens here and never closes" in results["quoted"]["detail"]
     for format in ("screen", "csv", "markdown", "html", "json"):
         assert "misconfigured" in bw("report", "last", "--format", format).stdout
     faults = bw("validate", "tasks.cfg", code=2).stdout
-    assert "needs a shell" in faults
+    assert "never closes" in faults
     assert "[empty] has no command_to_execute" in faults
     assert bw("run", "--resume", code=2).stderr.startswith("benchwright: --resume: there is no unfinished run")
