@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 
+from benchwright.agent.machine.fingerprint import read_machine
+
 Write = Callable[[str, str], Path]
 
 PROGRAM = """
@@ -194,6 +196,24 @@ def test_a_task_that_needs_a_shell_is_run_by_one_and_every_report_says_so(bw: Co
     assert note in planned["notes"]
     for format in ("screen", "markdown", "html", "json"):
         assert "'&&' needs one" in html.unescape(bw("report", "last", "--format", format).stdout)
+
+
+@pytest.mark.skipif(bool(read_machine().accelerators), reason="needs a machine without GPUs")
+def test_a_task_for_gpus_is_shown_on_a_machine_without_them(bw: CommandLine) -> None:
+    (bw.cwd / "tasks.cfg").write_text("[big]\ncommand_to_execute = python big.py --gpus 8\nnum_gpus = 8\n")
+    text = bw("plan", "tasks.cfg").stdout
+    assert "skipped: needs 8 GPUs, this machine has no GPU" in text
+    assert "\n  python big.py --gpus 8\n" in text
+    assert "--assume-gpus 8" in text
+    [planned] = json.loads(bw("plan", "tasks.cfg", "--assume-gpus", "8", "--json").stdout)["benchmarks"]
+    [job] = planned["jobs"]
+    assert (planned["status"], job["argv"], job["devices"]) == (
+        "planned",
+        ["python", "big.py", "--gpus", "8"],
+        [*range(8)],
+    )
+    [lacking] = json.loads(bw("plan", "tasks.cfg", "--assume-gpus", "4", "--json").stdout)["benchmarks"]
+    assert lacking["reason"].startswith("needs 8 GPUs, this machine has 4")
 
 
 def test_a_task_that_cannot_run_fails_with_its_reason_and_the_others_run(bw: CommandLine) -> None:
