@@ -198,6 +198,17 @@ def test_a_task_that_needs_a_shell_is_run_by_one_and_every_report_says_so(bw: Co
         assert "'&&' needs one" in html.unescape(bw("report", "last", "--format", format).stdout)
 
 
+def test_the_drivers_own_file_is_read_where_a_task_is_named_and_no_file(bw: CommandLine) -> None:
+    assert "nothing to measure" in bw("run", "--task-name", "small", code=2).stderr
+    (bw.cwd / "task_config_template.cfg").write_text(
+        "[small]\ncommand_to_execute = true\n[other]\ncommand_to_execute = false\n"
+    )
+    body = bw.json("run", "--task-name", "small", "--framework", "mxnet")
+    assert [(r["benchmark"], r["status"]) for r in body["results"]] == [("small", "ok")]
+    assert "mxnet.small.cpu_memory_usage" in json.loads((bw.cwd / "dlbenchmark_result.json").read_text())
+    assert "no task 'smal'; did you mean 'small'" in bw("plan", "--task-name", "smal", code=2).stderr
+
+
 @pytest.mark.skipif(bool(read_machine().accelerators), reason="needs a machine without GPUs")
 def test_a_task_for_gpus_is_shown_on_a_machine_without_them(bw: CommandLine) -> None:
     (bw.cwd / "tasks.cfg").write_text("[big]\ncommand_to_execute = python big.py --gpus 8\nnum_gpus = 8\n")

@@ -21,6 +21,7 @@ from benchwright.kinds.tasks.syntax import Section, TaskEntry, TaskFile, read_ta
 
 KEYS = (*LISTS, "command_to_execute", "num_gpus")
 POLICY_PREFIX = "metrics_"
+DRIVERS_FILE = "task_config_template.cfg"
 UNCHANGED = TaskOverrides()
 _SUFFIXES = (".cfg", ".ini")
 _SNIFFED_BYTES = 64 << 10
@@ -106,6 +107,11 @@ def _faulty(file: TaskFile, section: Section, fault: InvalidInput) -> Benchmark:
         source=f"{file.path}:{section.line} [{section.name}]",
         fault=fault.on_one_line,
     )
+
+
+def drivers_file() -> str | None:
+    """The task file that the driver read without being told, if it lies here."""
+    return DRIVERS_FILE if os.path.isfile(DRIVERS_FILE) else None
 
 
 def task_faults(path: str) -> list[InvalidInput]:
