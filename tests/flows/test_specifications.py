@@ -94,6 +94,9 @@ def test_info_with_a_control_ends_with_a_verdict(bw: CommandLine) -> None:
     order = [job["benchmark"] for job in sorted(_jobs(bw), key=lambda job: job["position"])]
     assert order[:4] == ["net-0 control", "net-0 treatment", "net-0 treatment", "net-0 control"]
     assert set(order[12:]) == {"net-1 control", "net-1 treatment"}
+    for name, count in (("net-1", 2), ("net-1 control", 1), ("net", 4)):
+        planned = json.loads(bw("plan", path, "--info", json.dumps(sides), "--task", name, "--json").stdout)
+        assert len(planned["benchmarks"]) == count
 
 
 def _jobs(bw: CommandLine) -> list[dict[str, Any]]:
