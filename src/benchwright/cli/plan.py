@@ -18,8 +18,11 @@ from benchwright.core.status import Reason
 from benchwright.kinds.registry import kind_of
 from benchwright.plan.turns import started_together
 
-# Variables that select a program's devices.
-_SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
+# Variables that select a program's devices, and those of its threads.
+_SHOWN_VARIABLES = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR",
+)  # fmt: skip
 _MOST_SHOWN = 200  # launches; --json has all
 
 # What `plan` has no use for: it keeps nothing and has no progress to show.
@@ -165,7 +168,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     if benchmark.environment is not None:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
     lines += kind_of(benchmark).next_steps(benchmark)
-    own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SELECTION}
+    own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SHOWN_VARIABLES}
     if own:
         given = _shown(own).items()
         lines.append("with " + " ".join(f"{k}={v}" if v is not None else f"{k} removed" for k, v in given))
