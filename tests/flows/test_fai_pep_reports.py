@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLine
-from specifications import written
+from specifications import file_entry, written
 
 LINE = 'PyTorchObserver {"type": "%s", "metric": "latency", "unit": "us", "value": "%s"}'
 
@@ -124,3 +125,27 @@ def test_a_place_or_server_that_is_none_is_refused_before_anything_runs(bw: Comm
     assert not (bw.cwd / "ran").exists()
     assert "add -o FILE" in bw("export", "last", code=2).stderr
     assert "is a folder of files" in bw("export", "last", "-o", "-", "--format", "fai-pep", code=2).stderr
+
+
+def test_reports_and_exports_give_the_command_that_ran(bw: CommandLine) -> None:
+    run = program(bw.cwd / "run.sh", ("NET", "1"))
+    model = {"files": {"init": file_entry(bw.cwd / "init.txt")}, "command_args": "--more 3"}
+    one = {"identifier": "one", "command": f"{run} {{files.init}}"}
+    line = {"identifier": "line", "commands": [f"true && {run} {{files.init}}"]}
+    two = {"identifier": "two", "commands": ["echo {files.init} a; true", f"{run} {{files.init}}"]}
+    bw("run", written(bw.cwd / "spec.json", model, one, line, two))
+    init = str(bw.cwd / "init.txt")
+    expected = {
+        "net-one": f"{run} {init} --more 3",
+        "net-line": f"true && {run} {init} --more 3",
+        "net-two": f"(echo {init} a; true --more 3) && exec {run} {init} --more 3",
+    }
+    lines = [json.loads(line) for line in bw("report", "--format", "fai-pep").stdout.splitlines()]
+    assert {f"net-{line['meta']['identifier']}": line["meta"]["command"] for line in lines} == expected
+    page = html.unescape(bw("report", "--format", "html").stdout)
+    assert all(f"<code>{command}</code>" in page for command in expected.values())
+    bw("export", "--format", "milabench", "-o", "out")
+    started = {path.name: path.read_text().splitlines()[2] for path in (bw.cwd / "out").rglob("*.data")}
+    assert json.loads(started["net-one.D0.data"])["data"]["command"] == [run, init, "--more", "3"]
+    assert json.loads(started["net-line.D0.data"])["data"]["command"] == ["/bin/sh", "-c", expected["net-line"]]
+    assert f"exec {run} {init} --more 3" in json.loads(started["net-two.D0.data"])["data"]["command"][2]

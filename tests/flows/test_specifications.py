@@ -94,6 +94,9 @@ def test_info_with_a_control_ends_with_a_verdict(bw: CommandLine) -> None:
     order = [job["benchmark"] for job in sorted(_jobs(bw), key=lambda job: job["position"])]
     assert order[:4] == ["net-0 control", "net-0 treatment", "net-0 treatment", "net-0 control"]
     assert set(order[12:]) == {"net-1 control", "net-1 treatment"}
+    for name, count in (("net-1", 2), ("net-1 control", 1), ("net", 4)):
+        planned = json.loads(bw("plan", path, "--info", json.dumps(sides), "--task", name, "--json").stdout)
+        assert len(planned["benchmarks"]) == count
 
 
 def _jobs(bw: CommandLine) -> list[dict[str, Any]]:
@@ -159,6 +162,14 @@ def test_what_is_missing_is_said_before_anything_runs(bw: CommandLine, program: 
     done = bw("run", wrong, "--program", program, code=3)
     assert "0" * 32 in done.stderr
     assert "9dd4e461268c8034f5c8564e155c67a6" in done.stderr
+    for code, *words in ((2, path), (3, absent, "--program", program), (3, wrong, "--program", program)):
+        assert bw("plan", *words, code=code).stderr == bw("run", *words, code=code).stderr  # refused in the same words
+    two = written(
+        bw.cwd / "two.json", {}, {"identifier": "a", "command": "{program}"}, {"identifier": "b", "command": "true"}
+    )
+    planned = json.loads(bw("plan", two, "--json").stdout)["benchmarks"]
+    assert [(b["status"], len(b["jobs"])) for b in planned] == [("skipped", 0), ("planned", 1)]
+    assert "add --program PATH" in planned[0]["reason"]
     escape = written(bw.cwd / "escape.json", {"files": {"a": {"filename": "../../etc/passwd", "location": "x"}}})
     done = bw("run", escape, "--program", program, code=2)
     assert "escape.json:7:17: '../../etc/passwd' is not the name of a file" in done.stderr

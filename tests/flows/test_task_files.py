@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sys
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+
+from benchwright.agent.machine.fingerprint import read_machine
 
 Write = Callable[[str, str], Path]
 
@@ -177,26 +180,73 @@ def test_a_task_file_behind_resume_is_the_target_not_the_name_of_a_run(bw: Comma
     assert body["id"] != command
 
 
+def test_a_task_that_needs_a_shell_is_run_by_one_and_every_report_says_so(bw: CommandLine) -> None:
+    path = bw.cwd / "tasks.cfg"
+    path.write_text(
+        "[piped]\ncommand_to_execute = export N=3 && echo speed $N | cat\n"
+        "patterns = ['speed (.)']\nmetrics = ['speed']\ncompute_method = ['last']\n"
+    )
+    bw("validate", "tasks.cfg")
+    [planned] = json.loads(bw("plan", "tasks.cfg", "--json").stdout)["benchmarks"]
+    assert planned["jobs"][0]["shell"]
+    [result] = bw.json("run", "tasks.cfg")["results"]
+    assert result["status"] == "ok"
+    assert json.loads((bw.cwd / "dlbenchmark_result.json").read_text())["piped.speed"] == 3
+    note = "piped runs in a shell: '&&' needs one"
+    assert note in planned["notes"]
+    for format in ("screen", "markdown", "html", "json"):
+        assert "'&&' needs one" in html.unescape(bw("report", "last", "--format", format).stdout)
+
+
+def test_the_drivers_own_file_is_read_where_a_task_is_named_and_no_file(bw: CommandLine) -> None:
+    assert "nothing to measure" in bw("run", "--task-name", "small", code=2).stderr
+    (bw.cwd / "task_config_template.cfg").write_text(
+        "[small]\ncommand_to_execute = true\n[other]\ncommand_to_execute = false\n"
+    )
+    body = bw.json("run", "--task-name", "small", "--framework", "mxnet")
+    assert [(r["benchmark"], r["status"]) for r in body["results"]] == [("small", "ok")]
+    assert "mxnet.small.cpu_memory_usage" in json.loads((bw.cwd / "dlbenchmark_result.json").read_text())
+    assert "no task 'smal'; did you mean 'small'" in bw("plan", "--task-name", "smal", code=2).stderr
+
+
+@pytest.mark.skipif(bool(read_machine().accelerators), reason="needs a machine without GPUs")
+def test_a_task_for_gpus_is_shown_on_a_machine_without_them(bw: CommandLine) -> None:
+    (bw.cwd / "tasks.cfg").write_text("[big]\ncommand_to_execute = python big.py --gpus 8\nnum_gpus = 8\n")
+    text = bw("plan", "tasks.cfg").stdout
+    assert "skipped: needs 8 GPUs, this machine has no GPU" in text
+    assert "\n  python big.py --gpus 8\n" in text
+    assert "--assume-gpus 8" in text
+    [planned] = json.loads(bw("plan", "tasks.cfg", "--assume-gpus", "8", "--json").stdout)["benchmarks"]
+    [job] = planned["jobs"]
+    assert (planned["status"], job["argv"], job["devices"]) == (
+        "planned",
+        ["python", "big.py", "--gpus", "8"],
+        [*range(8)],
+    )
+    [lacking] = json.loads(bw("plan", "tasks.cfg", "--assume-gpus", "4", "--json").stdout)["benchmarks"]
+    assert lacking["reason"].startswith("needs 8 GPUs, this machine has 4")
+
+
 def test_a_task_that_cannot_run_fails_with_its_reason_and_the_others_run(bw: CommandLine) -> None:
     path = bw.cwd / "tasks.cfg"
     path.write_text(
-        "[piped]\ncommand_to_execute = echo a | cat\n[plain]\ncommand_to_execute = true\n[empty]\nnum_gpus = 1\n"
+        "[quoted]\ncommand_to_execute = echo 'a\n[plain]\ncommand_to_execute = true\n[empty]\nnum_gpus = 1\n"
         "[latencies]\npatterns = ['x (.)']\nmetrics = ['x']\ncompute_method = ['last']\n"
     )
     planned = {b["name"]: b for b in json.loads(bw("plan", "tasks.cfg", "--json").stdout)["benchmarks"]}
     assert {name: b["status"] for name, b in planned.items()} == {
-        "piped": "failed", "plain": "planned", "empty": "failed",
+        "quoted": "failed", "plain": "planned", "empty": "failed",
     }  # fmt: skip
     body = bw.json("run", "tasks.cfg", code=1)
     results = {r["benchmark"]: r for r in body["results"]}
     assert {name: r["status"] for name, r in results.items()} == {
-        "piped": "failed", "plain": "ok", "empty": "failed",
+        "quoted": "failed", "plain": "ok", "empty": "failed",
     }  # fmt: skip
-    assert results["piped"]["reason"] == "misconfigured"
-    assert "tasks.cfg:2:29: '|' needs a shell; run it with --shell" in results["piped"]["detail"]
+    assert results["quoted"]["reason"] == "misconfigured"
+    assert "tasks.cfg:2:27: a quote (') opens here and never closes" in results["quoted"]["detail"]
     for format in ("screen", "csv", "markdown", "html", "json"):
         assert "misconfigured" in bw("report", "last", "--format", format).stdout
     faults = bw("validate", "tasks.cfg", code=2).stdout
-    assert "needs a shell" in faults
+    assert "never closes" in faults
     assert "[empty] has no command_to_execute" in faults
     assert bw("run", "--resume", code=2).stderr.startswith("benchwright: --resume: there is no unfinished run")

@@ -98,7 +98,7 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "-c --command", "list", "COMMAND", name="commands", common=True,
         help="A command as one string. Repeatable; several are interleaved.")
     yield _option(WHAT, "--shell", "flag", applies=(COMMAND, TASKS),
-        help="Run commands with /bin/sh, for pipes and &&.")
+        help="Run commands with /bin/sh, for pipes and &&. Tasks that need one run in one anyway.")
     yield _option(WHAT, "--metric", "list", "NAME=PATTERN", name="metrics", applies=(COMMAND, TASKS, SUITE, LOOP, SPEC), common=True,
         help="A number to read from the output. PATTERN is a regular expression with one group, json:KEY or kv:KEY. NAME[unit,higher|lower,method]=… says more. Repeatable.")
     yield _option(WHAT, "--name", metavar="NAME",

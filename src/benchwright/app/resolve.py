@@ -31,7 +31,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     """Reads every target; InvalidInput says which one is wrong and why. `allow_nothing`: a resumed run knows its own."""
     cwd = _checked_folder(request.cwd)
     metrics = _metrics(request)
-    request = _with_suite_of_environment(request, allow_nothing)
+    request = _with_default_target(request, allow_nothing)
     named = request
     request, of_folders = _with_files(request)
     benchmarks = [
@@ -76,10 +76,18 @@ def _with_other_names(benchmark: Benchmark, request: Request) -> Benchmark:
     return msgspec.structs.replace(benchmark, notes=(*benchmark.notes, note))
 
 
-def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request:
-    """Nothing named: the suite that $BENCHWRIGHT_CONFIG names. A run that is resumed knows its own target."""
+def _with_default_target(request: Request, allow_nothing: bool) -> Request:
+    """Nothing named: the driver's task file here, for --task, or the suite that $BENCHWRIGHT_CONFIG names. A run that is
+    resumed knows its own target."""
     named = request.targets or request.command or request.lines or request.task_options.get("metrics_template")
-    if named or allow_nothing or request.suite is None:
+    if named or allow_nothing:
+        return request
+    if request.tasks:
+        from benchwright.kinds.tasks.read import drivers_file
+
+        if (file := drivers_file()) is not None:
+            return msgspec.structs.replace(request, targets=(file,))
+    if request.suite is None:
         return request
     from benchwright.kinds.suite.suites import suite_from_environment
 

@@ -16,12 +16,14 @@ import msgspec
 
 from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
 from benchwright.app.launches.clocks import locked_clocks
+from benchwright.app.launches.readiness import refused
 from benchwright.app.measure import measure
 from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
 from benchwright.app.reporting import Reporters, report_run
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request, Resolved
+from benchwright.core.machine import with_gpus
 from benchwright.core.node.system import System
 from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
@@ -110,8 +112,11 @@ def _set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Re
     return resolved, failed
 
 
-def plan(order: RunOrder) -> Plan:
-    """What `run` would do, without doing or writing anything; paths are those of a run that would be called `RUN`."""
+def plan(order: RunOrder, assume_gpus: int | None = None) -> Plan:
+    """What `run` would do, without doing or writing anything; paths are those of a run that would be called `RUN`.
+
+    `assume_gpus`: as if the machine had that many GPUs. Raises what `run` would if it refuses all of the benchmarks.
+    """
     from benchwright.executors.registry import open_executor
 
     request = msgspec.structs.replace(order.request, most_scripts=None)  # nothing is run
@@ -123,6 +128,8 @@ def plan(order: RunOrder) -> Plan:
     site = Site(folder=str(order.base.path), remote_dir=settings.remote_dir)
     with open_executor(settings.on or "local", site) as executor:
         machine = executor.machine()
+        if assume_gpus is not None:
+            machine = with_gpus(machine, assume_gpus)
         return make_plan(
             resolved.benchmarks,
             machine,
@@ -131,6 +138,7 @@ def plan(order: RunOrder) -> Plan:
             folder=str(order.base.runs / "RUN"),
             probe_path=None,
             usable_cores=usable_cores(machine),
+            not_ready=refused(resolved.benchmarks, settings),
         )
 
 

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from benchwright.cli import milabench_words
+from benchwright.cli import faipep_words, milabench_words
 from benchwright.cli.terminal import fill_closed, forget_stdout
 from benchwright.core.errors import BenchwrightError, did_you_mean
 from benchwright.core.files.stored_file import read_stored
@@ -138,7 +138,9 @@ def meant(args: list[str]) -> list[str]:
         return ["run", *args] if rest else args
     if word == "cache" and rest[:1] in (["print"], ["report"]):  # as MLAgility has them
         return [*({"print": ["cache", "stats"], "report": ["report", "--all"]}[rest[0]]), *rest[1:]]
-    if word not in COMMANDS and word.partition("::")[0].endswith(_TARGETS) and os.path.exists(word.partition("::")[0]):
+    file = word.partition("::")[0]
+    sought = os.path.exists(file) or any(each.startswith("--search-dir") or each == "-s" for each in rest)
+    if word not in COMMANDS and file.endswith(_TARGETS) and sought:
         return ["run", *args]
     return [*_MEANT.get(word, [word]), *rest] if args else args
 
@@ -147,11 +149,12 @@ def _instead_of(option: str) -> str | None:
     """What users of other tools mean by an option that does not exist here."""
     from benchwright.cli.models import mlagility_words
 
-    return milabench_words.instead_of_option(option) or mlagility_words.instead_of_option(option)
+    tables = (milabench_words, faipep_words, mlagility_words)
+    return next((instead for table in tables if (instead := table.instead_of_option(option))), None)
 
 
 def _remedy(args: list[str]) -> str:
-    if instead := milabench_words.COMMANDS.get(args[0]):
+    if instead := milabench_words.COMMANDS.get(args[0]) or faipep_words.COMMANDS.get(args[0].removesuffix(".py")):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS = {
     "archive": "pack the folders themselves: tar -C BASE -cf data.tar data cache",
+    "cp-template": "use 'bw new NAME'",
     "gather": "use 'bw report RUN... --format csv', or 'bw export RUN... -o samples.csv' for every sample",
     "pip": "use 'bw dev --select NAME -- uv pip ...'",
     "publish": "put results into a shared store: 'bw ingest --store postgresql://...'",

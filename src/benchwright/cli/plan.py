@@ -14,11 +14,15 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job, readable_job
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
+from benchwright.core.status import Reason
 from benchwright.kinds.registry import kind_of
 from benchwright.plan.turns import started_together
 
-# Variables that select a program's devices.
-_SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
+# Variables that select a program's devices, and those of its threads.
+_SHOWN_VARIABLES = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR",
+)  # fmt: skip
 _MOST_SHOWN = 200  # launches; --json has all
 
 # What `plan` has no use for: it keeps nothing and has no progress to show.
@@ -30,8 +34,16 @@ _ONLY_RUN = (
 
 @click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
 @target_options(without=_ONLY_RUN)
+@click.option(
+    "--assume-gpus",
+    type=click.IntRange(0, 1024),
+    metavar="N",
+    help="Plan for a machine with N GPUs. Of a suite, --system FILE describes one in full.",
+)
 @click.pass_context
-def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **values: object) -> None:
+def command(
+    ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, assume_gpus: int | None, **values: object
+) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing runs."""
     from benchwright.app.run import plan
 
@@ -41,7 +53,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **va
             from benchwright.app.lab.selection import order_for_device
 
             order = order_for_device(order)
-        found = plan(order)
+        found = plan(order, assume_gpus)
     click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
     if not as_json and not isinstance(order.request.repeat, int):
         click.echo(f"at most: --repeat {values['repeat']} ends when that is reached")
@@ -111,7 +123,7 @@ def plan_text(plan: Plan) -> str:
     for benchmark in plan.benchmarks:
         lines.append(f"{benchmark.name}  ({benchmark.source})")
         if benchmark.name in plan.skipped:
-            lines.append(f"  {_status(benchmark, plan)}: {plan.skipped[benchmark.name][1]}")
+            lines += [f"  {line}" for line in _not_planned(benchmark, plan)]
             continue
         lines += [f"  {line}" for line in _described(benchmark, jobs[benchmark.name])]
         lines += [f"  note: {text}" for text in (*benchmark.notes, *plan.notes.get(benchmark.name, ()))]
@@ -123,6 +135,17 @@ def plan_text(plan: Plan) -> str:
         order = ", ".join(names if len(names) <= _MOST_SHOWN else [*names[: _MOST_SHOWN - 2], "…", names[-1]])
         lines.append(f"{count} launch{'es' if count > 1 else ''}: {order}")
     return "\n".join(lines) + "\n"
+
+
+def _not_planned(benchmark: Benchmark, plan: Plan) -> list[str]:
+    """Why; and for want of devices only, the command as it is written."""
+    reason, why = plan.skipped[benchmark.name]
+    lines = [f"{_status(benchmark, plan)}: {why}"]
+    if reason is Reason.LACKS_DEVICES and (needed := benchmark.placement.needs_devices):
+        words = benchmark.workload.words
+        lines.append(redact_text(words[0]) if benchmark.workload.shell else shlex.join(redact_words(words)))
+        lines.append(f"to plan it for a machine that has them: --assume-gpus {needed}")
+    return lines
 
 
 def _names(together: list[Job]) -> str:
@@ -145,7 +168,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     if benchmark.environment is not None:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
     lines += kind_of(benchmark).next_steps(benchmark)
-    own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SELECTION}
+    own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SHOWN_VARIABLES}
     if own:
         given = _shown(own).items()
         lines.append("with " + " ".join(f"{k}={v}" if v is not None else f"{k} removed" for k, v in given))

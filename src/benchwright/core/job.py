@@ -14,6 +14,8 @@ MAKES_DATA = "data"  # the phase of jobs that make what others read: prepare scr
 
 _ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
 
+SHELL_LINE = ("/bin/sh", "-c")  # before the line that a shell runs
+
 
 def readable_job(job_id: str) -> str:
     """A job's name without the escapes that a file name needs."""

@@ -59,3 +59,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 def platform_name(text: str) -> str:
     """`text` as a platform's name is written in FAI-PEP's results and folders."""
     return re.sub(r"[^A-Za-z0-9_.-]", "", re.sub(r"[ /]", "-", text))
+
+
+def with_gpus(machine: Machine, count: int) -> Machine:
+    """The machine as if it had that many GPUs: its own first, then others like its last."""
+    own = machine.accelerators[:count]
+    other = own[-1] if own else Accelerator(index=0, name="assumed GPU")
+    more = (msgspec.structs.replace(other, index=index, uuid=None) for index in range(len(own), count))
+    return msgspec.structs.replace(machine, accelerators=(*own, *more))

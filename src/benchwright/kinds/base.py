@@ -123,6 +123,10 @@ class Kind(Protocol):
         """Those of `benchmarks`, all of this kind, that lack something before they can run: why, and what helps."""
         return {}
 
+    def refused(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
+        """Those that `set_up` cannot make ready, as far as is known without fetching anything: why, and what helps."""
+        return {}
+
     def set_up(
         self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
     ) -> dict[str, str] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.core.job import SHELL_LINE
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
@@ -90,20 +92,33 @@ def plan_of(folder: RunFolder, kinds: Kinds) -> Plan:
 
 
 def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
-    """The command of each benchmark's first process, if its kind fills in words; empty without a plan."""
+    """The command of each benchmark's first process, if its kind fills in words; empty without a plan. See `words_by_job`."""
+    return {benchmark: words for benchmark, _, words in reversed(list(_started(run, kinds)))}
+
+
+def words_by_job(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
+    """The command of each process of benchmarks whose kind fills in words. What a shell ran is `/bin/sh -c TEXT`."""
+    return {job: words for _, job, words in _started(run, kinds)}
+
+
+def _started(run: Run, kinds: Kinds) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Benchmark, job and words."""
     if not (filled := {r.benchmark.name for r in run.results if kinds(r.benchmark).fills_words}):
-        return {}
+        return
     folder = RunFolder(Path(run.folder))
     try:
         launches = stored.launches if (stored := folder.read_jobs()) is not None else plan_of(folder, kinds).launches
     except InvalidInput:
-        return {}
-    found: dict[str, tuple[str, ...]] = {}
-    for jobs in launches:
-        for job in jobs:
-            if job.benchmark in filled:
-                found.setdefault(job.benchmark, job.argv)
-    return found
+        return
+    for job in (job for jobs in launches for job in jobs if job.benchmark in filled):
+        if job.shell:
+            yield job.benchmark, job.id, (*SHELL_LINE, " ".join(job.argv))
+        elif job.argv[:1] != SHELL_LINE[:1] or len(job.argv) != 2:
+            yield job.benchmark, job.id, job.argv
+        else:  # written for the job, in the run's folder, which may have been moved
+            with suppress(OSError, UnicodeError):  # one that held a secret has removed itself
+                steps = folder.path / "files" / job.argv[1].rpartition("/files/")[2]
+                yield job.benchmark, job.id, (*SHELL_LINE, steps.read_text("utf-8"))
 
 
 def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds) -> Plan:

@@ -233,3 +233,17 @@ def test_a_forked_child_tells_only_what_it_found_itself(under_discovery, program
     assert (in_child["calls"], in_child["main_process"]) == (1, False)
     assert "process" in in_child["reason"]
     assert len(found.all("discovery_end")) == 1
+
+
+def test_plain_python_finds_the_stand_ins_of_mlagility_if_it_is_told_to(tmp_path):
+    script = tmp_path / "s.py"
+    script.write_text(
+        "# labels: author::me\nfrom mlagility.parser import parse\nfrom turnkeyml.parser import parse as other\n"
+        "from mlagility.common import labels\nprint(parse(['batch_size']), parse is other, labels.load_from_file(__file__))\n"
+    )
+    folder = subprocess.run([sys.executable, "-m", "benchmodels.compat"], capture_output=True, text=True).stdout.strip()
+    words = [sys.executable, "s.py", "--batch_size", "8"]
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True).returncode == 1
+    told = {**os.environ, "PYTHONPATH": folder}
+    done = subprocess.run(words, cwd=tmp_path, env=told, capture_output=True, text=True)
+    assert done.stdout == "[8] True {'author': ['me']}\n", done.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -77,3 +79,21 @@ def test_words_of_mlagility_mean_ours() -> None:
     assert meant(["cache", "list"]) == ["cache", "list"]
     assert meant(["version"]) == ["--version"]
     assert meant(["models", "location"]) == ["corpora", "location"]
+
+
+def test_find_lists_what_plan_plans_of_a_corpus_that_is_a_zoo() -> None:
+    pytest.importorskip("transformers")
+    words = [
+        "--all",
+        "--search-dir",
+        "transformers",
+        "--select",
+        "task=detection",
+        "--python",
+        sys.executable,
+        "--json",
+    ]
+    found, planned = (json.loads(CliRunner().invoke(cli, [command, *words]).stdout) for command in ("find", "plan"))
+    names = {benchmark["name"].partition("@")[0] for benchmark in planned["benchmarks"]}
+    assert names == {model["target"] for model in found["models"]}
+    assert names

@@ -119,3 +119,31 @@ def test_each_declined_word_is_in_the_page_for_users_of_milabench() -> None:
 )
 def test_a_wrong_number_is_said_in_words(option: str, said: str) -> None:
     assert said in CliRunner().invoke(cli, ["run", option, "--", "true"]).output
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("cp-template benchmarks/_template benchmarks/x", "bw new NAME"),
+        ("harness -b x.json", "bw run SPECIFICATION --program PATH"),
+        ("harness.py -b x.json", "bw run SPECIFICATION --program PATH"),
+        ("repo_driver --branch main", "bw watch"),
+        ("run x.json --simple_local_reporter d", "--local-reporter DIR"),
+        ("run x.json --user_identifier me", "--label user_identifier=NAME"),
+        ("run x.json --set_freq max", "--lock-clocks"),
+    ],
+)
+def test_words_of_fai_pep_hint_at_what_to_use(words: str, instead: str) -> None:
+    done = CliRunner().invoke(cli, words.split())
+    assert done.exit_code == 2
+    assert instead in done.output
+
+
+def test_a_script_is_looked_up_in_the_search_folder_without_run(tmp_path: Path) -> None:
+    for words in (
+        ["linear.py", "--search-dir", "models"],
+        ["linear.py::Net", "-s", "models"],
+        ["a.py", "--search-dir=x"],
+    ):
+        assert meant(words) == ["run", *words]
+    assert meant(["linear.py"]) == ["linear.py"]

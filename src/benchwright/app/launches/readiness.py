@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import CannotMeasure
+from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
 from benchwright.core.settings import RunSettings
@@ -29,6 +29,20 @@ def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[st
     found: dict[str, str] = {}
     for kind, same in by_kind(b for b in benchmarks if b.enabled):
         found |= kind.not_ready(same, settings)
+    return found
+
+
+def refused(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    """Benchmarks that a run cannot make ready, and why; raises what it would raise if none is left."""
+    enabled = [b for b in benchmarks if b.enabled]
+    found: dict[str, str] = {}
+    for kind, same in by_kind(enabled):
+        found |= kind.refused(same)
+    if found and all(b.name in found for b in enabled):
+        kind, same = by_kind(enabled)[0]
+        error = kind.refusal(same, settings)
+        told = [f"{name}: {why}" for name, why in found.items()]
+        raise error if isinstance(error, InvalidInput) else CannotMeasure(nothing_ready(told))
     return found
 
 

@@ -16,6 +16,7 @@ from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.listing import UNREADABLE, list_runs, read_listed
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.whole_file import unwritable, write_whole
+from benchwright.core.inputs.request import Request
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Result, Run
 from benchwright.kinds.models.build_names import CORPUS, all_labels
@@ -86,7 +87,7 @@ def rendered(report: CorpusReport, format_: str, *, width: int) -> str:
 
 def write_all(report: CorpusReport, folder: str, *, width: int) -> list[str]:
     """Every format into `folder`, named after the day: `2026-11-16.csv`, as MLAgility names its report. Returns the paths."""
-    place, day = Path(folder).expanduser(), date.today().isoformat()
+    day = date.today().isoformat()
     texts = {
         f"{day}.csv": rendered(report, "csv", width=width),
         f"{day}-matrix.csv": csv_text([matrix_table(report.corpus)]),
@@ -94,6 +95,22 @@ def write_all(report: CorpusReport, folder: str, *, width: int) -> list[str]:
         f"{day}.md": rendered(report, "markdown", width=width),
         f"{day}.json": rendered(report, "json", width=width),
     }
+    return _written(texts, Path(folder).expanduser())
+
+
+def write_table(report: CorpusReport, folder: str) -> list[str]:
+    """Of what `write_all` writes only the table that MLAgility's report writes, too."""
+    texts = {f"{date.today().isoformat()}.csv": csv_text(report.results)}
+    return _written(texts, Path(folder))
+
+
+def is_corpus(run: Run) -> bool:
+    """Whether it measured the models of so many scripts that they had to be asked for, and nothing else."""
+    scripts = {r.benchmark.workload.script or r.benchmark.source for r in run.results}
+    return len(scripts) > (Request().most_scripts or 0) and all(map(_is_of_corpus, run.results))
+
+
+def _written(texts: Mapping[str, str], place: Path) -> list[str]:
     written = []
     for name, text in texts.items():
         try:

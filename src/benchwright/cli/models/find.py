@@ -61,18 +61,22 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     from benchwright.kinds.models.batches import with_batches_known
     from benchwright.kinds.models.discovery.launching import discover
     from benchwright.kinds.models.report.found import found_json, render_found
+    from benchwright.kinds.models.scripts import zoo_corpus
     from benchwright.kinds.models.zoo.targets import is_zoo_target
     from benchwright.kinds.sweep import named_point
     from benchwright.runs.base_folder import BaseFolder
 
-    zoos = [target for target in scripts if is_zoo_target(target)]
+    folders = values["search_dirs"] if values["all_scripts"] else ()
+    zoos = {name: zoo for name in (*scripts, *folders) if (zoo := zoo_corpus(name) or name) and is_zoo_target(zoo)}
     if zoos:
         from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models
 
-        show_zoo_models(zoo_models(zoos, values), as_json=values["as_json"])
+        show_zoo_models(zoo_models([*zoos.values()], values), as_json=values["as_json"])
         scripts = tuple(target for target in scripts if target not in zoos)
-        if not scripts:
+        folders = tuple(folder for folder in folders if folder not in zoos)
+        if not scripts and not folders:
             return 0
+        values |= {"search_dirs": folders, "all_scripts": bool(folders)}
     folder = BaseFolder.choose(values["base"], os.environ)
     request = request_of({**values, "as_": "models"}, folder.path, targets=scripts)
     try:

@@ -109,7 +109,7 @@ def command(
     """Report RUNS: `last` (the default), a name, the beginning of one, or a folder.
 
     For a suite: a line per benchmark, the failures, and the score. For a corpus: success and speed-up of each runtime, how far
-    models get and why no further, and their times.
+    models get and why no further, and their times; after a run of one, that of all results, with YYYY-MM-DD.csv written here.
     """
     from benchwright.app.after_run import report_of, sorted_by
     from benchwright.app.results.compare import compare_commands
@@ -125,7 +125,12 @@ def command(
                 "--html names a format and a file", where="report", remedy="drop --format, --json and -o"
             )
         format_, output = "html", html
+    plain = not (runs or format_ or output or as_json or store or any(scoring.values()))
     format_ = chosen_format("report", format_, output, as_json=as_json)
+    if plain and not (caches or everything or report_dir or labels) and _ended_with_corpus(base):
+        _report_corpus(_caches((), (), base), (), format_, None, ".", table_only=True)
+        click.echo(" the last run alone: benchwright report last", err=True)
+        return
     if caches or everything or report_dir is not None or labels:
         found_in = _caches(caches, runs, base)
         _report_corpus(found_in, label_pairs(labels), format_, output, report_dir)
@@ -160,16 +165,33 @@ def _caches(caches: tuple[str, ...], words: tuple[str, ...], base: str | None) -
     return [*caches, *words] or [str(BaseFolder.choose(base, os.environ).path)]
 
 
+def _ended_with_corpus(base: str | None) -> bool:
+    """Whether the last run is one of a corpus; its report is then that of the cache, as MLAgility's is."""
+    from benchwright.app.results.corpora import is_corpus
+
+    with open_results(base, None) as results:
+        return is_corpus(results.run("last"))
+
+
 def _report_corpus(
-    caches: list[str], labels: tuple[tuple[str, str], ...], format_: str, output: str | None, report_dir: str | None
+    caches: list[str],
+    labels: tuple[tuple[str, str], ...],
+    format_: str,
+    output: str | None,
+    report_dir: str | None,
+    *,
+    table_only: bool = False,
 ) -> None:
-    from benchwright.app.results.corpora import corpus_report, rendered, write_all
+    from benchwright.app.results.corpora import corpus_report, rendered, write_all, write_table
 
     width = terminal_width()
     with Working("reading the runs") as working:
         report = corpus_report(caches, labels)
         working.now("writing the report")
-        written = [] if report_dir is None else write_all(report, report_dir, width=width)
+        if report_dir is None:
+            written = []
+        else:
+            written = write_table(report, report_dir) if table_only else write_all(report, report_dir, width=width)
         text = rendered(report, format_, width=width)
     put_out(text, format_, output)
     if written:

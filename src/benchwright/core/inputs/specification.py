@@ -100,6 +100,7 @@ class SpecTest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wait_s: float = 0.0  # `sleep_before_run`
     core_mask: str | None = None  # `taskset`
     core_list: str | None = None  # `cpu-list`
+    threads: dict[str, int] = {}  # `OMP_NUM_THREADS` and `MKL_NUM_THREADS`, if the test says them
     show_output: bool = False  # `log_output`
     values: dict[str, str] = {}  # what placeholders stand for: the test's own first, then the model's
     programs: dict[str, str] = {}  # name → path or command; the main one is called `program`

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pwd
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -15,11 +14,14 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.inputs.specification import CONTROL, GENERIC, SpecRevision
 from benchwright.core.run import Result, Run, why
-from benchwright.core.secrets.redact import redact_text, redact_words
+from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Status
 from benchwright.exchange.faipep.names import platform_of
 from benchwright.exchange.faipep.records import Record, golden_records, record_of, series_in
+from benchwright.kinds.registry import kind_of
 from benchwright.report.base import Report
+from benchwright.report.text.commands import command_line, words_of
+from benchwright.runs.read_run import commands_of
 
 NO_COMMIT = "interactive"  # FAI-PEP's own word for a program without a commit
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
@@ -60,6 +62,7 @@ def reports_of(run: Run) -> HarnessReports:
     """A control is part of its treatment's report."""
     controls: dict[str, Result] = {}
     reports, left_out = [], []
+    commands = commands_of(run, kind_of)
     for result in run.results:
         if result.benchmark.pair and _side(result.benchmark) == CONTROL:
             controls[result.benchmark.pair] = result  # it comes before its treatment
@@ -71,7 +74,9 @@ def reports_of(run: Run) -> HarnessReports:
         if control is not None and control.status is not Status.OK:
             left_out.append(f"{control.benchmark.name}: {why(control)}")
             control = None
-        reports.append(_report(run, result, control))
+        ran = commands.get(result.benchmark.name)
+        command = _written(result.benchmark) if ran is None else command_line(ran)
+        reports.append(_report(run, result, control, command))
     return HarnessReports(reports=tuple(reports), left_out=tuple(redact_text(line) for line in left_out))
 
 
@@ -79,7 +84,7 @@ def _side(benchmark: Benchmark) -> str | None:
     return None if benchmark.spec is None else benchmark.spec.side
 
 
-def _report(run: Run, result: Result, control: Result | None) -> HarnessReport:
+def _report(run: Run, result: Result, control: Result | None, command: str) -> HarnessReport:
     test = result.benchmark.spec
     statistics = () if test is None else test.statistics
     others = {} if control is None else {(s.first.metric, _labels(s.first.labels)): s for s in series_in(control)}
@@ -95,7 +100,8 @@ def _report(run: Run, result: Result, control: Result | None) -> HarnessReport:
     revision = _revision(result.benchmark)
     when = _seconds(run.started)
     date = revision.commit_time if revision.commit_time is not None else when
-    return HarnessReport(meta=_meta(run, result, control, revision), records=tuple(records), date=date or 0.0)
+    meta = {"command": command} | _meta(run, result, control, revision)
+    return HarnessReport(meta=meta, records=tuple(records), date=date or 0.0)
 
 
 def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -116,7 +122,6 @@ def _meta(run: Run, result: Result, control: Result | None, revision: SpecRevisi
         "framework": (test and (test.framework or test.format)) or benchmark.kind,
         "platform": platform_of(run.machine),
         "platform_hash": run.machine.hostname,
-        "command": _command(benchmark),
         "user_identifier": labels.get("user_identifier"),
         "net_name": test.model if test else benchmark.name,
         "group": test.group if test else labels.get("group"),
@@ -138,11 +143,10 @@ def _revision(benchmark: Benchmark) -> SpecRevision:
     return (benchmark.spec.revision if benchmark.spec else None) or SpecRevision()
 
 
-def _command(benchmark: Benchmark) -> str:
+def _written(benchmark: Benchmark) -> str:
+    """Its command as it was written, for a run without a plan."""
     test = benchmark.spec
-    if test is not None and test.commands:
-        return redact_text("; ".join(test.commands))
-    return shlex.join(redact_words(benchmark.workload.words))
+    return redact_text("; ".join(test.commands)) if test and test.commands else command_line(words_of(benchmark))
 
 
 def _seconds(started: str) -> float | None:

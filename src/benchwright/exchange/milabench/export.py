@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -22,7 +22,10 @@ from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.registry import kind_of
 from benchwright.report.export.exported_file import exported_file
+from benchwright.report.text.commands import words_of
+from benchwright.runs.read_run import words_by_job
 
 _MIB = 2**20
 _GPU = {"gpu.load": ("load", 0.01), "gpu.temperature": ("temperature", 1.0), "gpu.power": ("power", 1.0)}
@@ -41,25 +44,29 @@ def export_milabench(runs: Sequence[Run], path: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(folder, error) from error
-        offset_s = 0.0
+        offset_s, words = 0.0, words_by_job(run, kind_of)
         for result in run.results:
             for launch in result.launches:
                 if not launch.warmup:
-                    _write(folder, run, result, launch, offset_s)
+                    _write(folder, run, result, launch, offset_s, words)
             offset_s += sum(launch.duration_s or 0.0 for launch in result.launches)
 
 
-def _write(folder: Path, run: Run, result: Result, launch: Launch, offset_s: float) -> None:
+def _write(
+    folder: Path, run: Run, result: Result, launch: Launch, offset_s: float, words: Mapping[str, Sequence[str]]
+) -> None:
+    command = redact_words(words.get(launch.job) or words_of(result.benchmark))
     with (
         exported_file(folder / f"{_safe(launch.job)}.data") as aside,
         open(aside, "w", encoding="utf-8", errors="replace") as file,
     ):
-        for event, data, pipe in _lines(run, result, launch, offset_s):
+        for event, data, pipe in _lines(run, result, launch, offset_s, command):
             file.write(json.dumps({"event": event, "data": data, "pipe": pipe}) + "\n")
 
 
-def _lines(run: Run, result: Result, launch: Launch, offset_s: float) -> Iterator[tuple[str, object, str | None]]:
-    command = list(redact_words(_command(result)))
+def _lines(
+    run: Run, result: Result, launch: Launch, offset_s: float, command: Sequence[str]
+) -> Iterator[tuple[str, object, str | None]]:
     began = _began(run, launch, offset_s)
     yield "config", _config(run, result, launch), None
     yield "meta", _meta(run), "data"
@@ -202,10 +209,6 @@ def _began(run: Run, launch: Launch, offset_s: float) -> float:
         return datetime.fromisoformat(run.started).timestamp() + offset_s
     except ValueError:
         return offset_s
-
-
-def _command(result: Result) -> list[str]:
-    return list(result.benchmark.workload.words)
 
 
 def _safe(name: str) -> str:

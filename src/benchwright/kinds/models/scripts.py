@@ -77,7 +77,7 @@ def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
 
 def _zoo_models(target: str, request: Request) -> list[str]:
     """Each model that a zoo's target or corpus means; empty: it is none."""
-    target = _zoo_corpus(target) or target
+    target = zoo_corpus(target) or target
     if not is_zoo_target(target):
         return []
     suite = request.suite
@@ -91,7 +91,7 @@ def _zoo_models(target: str, request: Request) -> list[str]:
     return [model.target for model in found]
 
 
-def _zoo_corpus(name: str) -> str | None:
+def zoo_corpus(name: str) -> str | None:
     """The target for a corpus that is a zoo, if no folder has that name."""
     return None if os.path.exists(corpus_folder(name)) else CORPORA.get(name.rstrip("/").removeprefix("corpora/"))
 
@@ -151,7 +151,7 @@ def _all_scripts(request: Request) -> list[str]:
     """All scripts of the search folders, if requested."""
     if not request.all_scripts:
         return []
-    many = any(os.path.isdir(t) or _zoo_corpus(t) or any(c in t for c in "*?[") for t in request.targets)
+    many = any(os.path.isdir(t) or zoo_corpus(t) or any(c in t for c in "*?[") for t in request.targets)
     if not request.search_dirs and many:
         return []
     if not request.search_dirs and (request.targets or request.command or request.lines):

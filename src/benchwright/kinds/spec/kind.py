@@ -94,6 +94,11 @@ class SpecKind(Kind):
 
         return dict(lacking(_read(benchmarks)))
 
+    def refused(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
+        from benchwright.kinds.spec.setup import unobtainable
+
+        return dict(unobtainable(_read(benchmarks)))
+
     def set_up(
         self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
     ) -> dict[str, str] | None:

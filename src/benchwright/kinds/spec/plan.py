@@ -21,6 +21,7 @@ from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.profiling import declined
+from benchwright.kinds.spec.read.keys import THREADS
 from benchwright.kinds.spec.setup import is_made_by_test, located, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, lines_of, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
@@ -116,7 +117,7 @@ class SpecPlanner(PlainPlanner):
         return JobCommand(
             run.argv,
             os.path.dirname(test.path),
-            {**self._libraries(test), **benchmark.env},
+            {**self._threads(test), **self._libraries(test), **benchmark.env},
             files=run.files,
             folders=made,
             shell=run.shell,
@@ -129,10 +130,27 @@ class SpecPlanner(PlainPlanner):
             printed="" if self._asks_battery(test) else None if reader is None else reader.wanted,
         )
 
+    def _threads(self, test: SpecTest) -> dict[str, str]:
+        """Of a program on a host one thread each, as FAI-PEP sets it, unless the test says otherwise; on a phone as it is."""
+        if self._is_phone:
+            return {}
+        wanted = {name: test.threads.get(name, 1) for name in THREADS}
+        return {name: str(count) for name, count in wanted.items() if count > 0}
+
+    @property
+    def _is_phone(self) -> bool:
+        return (self.context.settings.on or "").startswith("adb")
+
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         test = benchmark.spec
         if test is None:
             return ()
+        if test.threads and (self._is_phone or is_on_runtimes(benchmark)):
+            where = "a phone" if self._is_phone else "our runtimes, which have --threads"
+            return (*self._notes(benchmark, test), f"{' and '.join(test.threads)} not used: on {where}")
+        return self._notes(benchmark, test)
+
+    def _notes(self, benchmark: Benchmark, test: SpecTest) -> tuple[str, ...]:
         said = self._cores(test)[1]
         notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
         if not is_on_runtimes(benchmark) and (why := declined(test)) is not None:

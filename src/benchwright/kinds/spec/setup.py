@@ -125,6 +125,22 @@ def lacking(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
             yield benchmark.name, f"{', '.join(missing)} not fetched yet; run without --no-setup"
 
 
+def unobtainable(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
+    """Benchmarks that lack what cannot be fetched: an option, or a file of this machine. And why."""
+    for benchmark in benchmarks:
+        test = benchmark.spec
+        assert test is not None
+        if (wrong := missing_option(benchmark)) is not None:
+            yield benchmark.name, wrong.on_one_line
+            continue
+        near = [file for file in files_of(test) if "://" not in file.location]
+        if _is_known(test, near):
+            continue
+        why = next((why for file in near if (why := _why_not_fetched(test, [file])) is not None), None)
+        if why is not None:
+            yield benchmark.name, why
+
+
 def _unfetched(test: SpecTest, files: Sequence[Artifact]) -> list[str]:
     """Names of files that are not here, or that changed."""
     here = paths_here(test, files)
@@ -163,9 +179,10 @@ def _is_known(test: SpecTest, files: Sequence[Artifact]) -> bool:
         return False  # fetching says what is wrong
 
 
-def _why_not_fetched(test: SpecTest, files: Sequence[Artifact], observer: Observer) -> str | None:
+def _why_not_fetched(test: SpecTest, files: Sequence[Artifact], observer: Observer | None = None) -> str | None:
+    """Why they cannot be had; without an observer, from this machine only."""
     try:
-        _fetched(test, files, observer)
+        _fetched(test, files, observer, offline=observer is None)
     except InvalidInput as error:
         return error.on_one_line
     except BenchwrightError as error:

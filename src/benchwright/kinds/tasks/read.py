@@ -12,7 +12,7 @@ from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.kinds.base import Kind, KindOptions
-from benchwright.kinds.command_words import Fail, check_line, command_from_line
+from benchwright.kinds.command_words import Fail, check_line, command_from_line, read_line
 from benchwright.kinds.metric_option import check_distinct
 from benchwright.kinds.tasks.command_rewriting import rewrite_line
 from benchwright.kinds.tasks.flags import check_taken_as_typed, flag_changes, notes_on_missing
@@ -21,6 +21,7 @@ from benchwright.kinds.tasks.syntax import Section, TaskEntry, TaskFile, read_ta
 
 KEYS = (*LISTS, "command_to_execute", "num_gpus")
 POLICY_PREFIX = "metrics_"
+DRIVERS_FILE = "task_config_template.cfg"
 UNCHANGED = TaskOverrides()
 _SUFFIXES = (".cfg", ".ini")
 _SNIFFED_BYTES = 64 << 10
@@ -108,6 +109,11 @@ def _faulty(file: TaskFile, section: Section, fault: InvalidInput) -> Benchmark:
     )
 
 
+def drivers_file() -> str | None:
+    """The task file that the driver read without being told, if it lies here."""
+    return DRIVERS_FILE if os.path.isfile(DRIVERS_FILE) else None
+
+
 def task_faults(path: str) -> list[InvalidInput]:
     """Everything that is wrong with the sections of a task file, its policies too."""
     file = read_task_file(path)
@@ -177,19 +183,17 @@ def _task(file: TaskFile, section: Section, overrides: TaskOverrides) -> Benchma
     num_gpus = own_gpus if overrides.num_gpus is None else overrides.num_gpus
     notes: tuple[str, ...] = ()
     if overrides.command_to_execute is not None:
-        command = command_from_line(
-            overrides.command_to_execute, cwd=os.getcwd(), shell=overrides.shell, fail=_fail_typed(overrides)
-        )
+        line, cwd, fail = overrides.command_to_execute, os.getcwd(), _fail_typed(overrides)
     elif entry is None:
         raise _no_command(file, section)
     else:
         fail = _fail_at(file, entry)
-        check_line(entry.value, shell=overrides.shell, fail=fail)
+        check_line(entry.value, shell=True, fail=fail)
         rewritten = rewrite_line(entry.value, flag_changes(overrides))
         notes = notes_on_missing(section.name, rewritten, overrides, fail, own_gpus)
-        command = command_from_line(
-            rewritten.line, cwd=os.path.dirname(os.path.abspath(file.path)), shell=overrides.shell, fail=fail
-        )
+        line, cwd = rewritten.line, os.path.dirname(os.path.abspath(file.path))
+    shell_notes = _shell_notes(section.name, line, overrides)
+    command = command_from_line(line, cwd=cwd, shell=overrides.shell or bool(shell_notes), fail=fail)
     return Benchmark(
         name=section.name,
         workload=command,
@@ -200,7 +204,7 @@ def _task(file: TaskFile, section: Section, overrides: TaskOverrides) -> Benchma
         parameters=_parameters(overrides),
         result_prefix=_prefix(section.name, overrides),
         result_suffix=overrides.metrics_suffix,
-        notes=notes,
+        notes=notes + shell_notes,
     )
 
 
@@ -218,9 +222,11 @@ def _with_policy(path: str, names: Sequence[str], overrides: TaskOverrides) -> B
     name = names[0] if names else section.name
     num_gpus = _num_gpus(file, section) if overrides.num_gpus is None else overrides.num_gpus
     line = overrides.command_to_execute or ""
+    notes = _shell_notes(name, line, overrides)
+    shell = overrides.shell or bool(notes)
     return Benchmark(
         name=name,
-        workload=command_from_line(line, cwd=os.getcwd(), shell=overrides.shell, fail=_fail_typed(overrides)),
+        workload=command_from_line(line, cwd=os.getcwd(), shell=shell, fail=_fail_typed(overrides)),
         source=f"{file.path}:{section.line} [{section.name}] with a command of the command line",
         metrics=metrics,
         placement=Placement(needs_devices=num_gpus),
@@ -228,7 +234,14 @@ def _with_policy(path: str, names: Sequence[str], overrides: TaskOverrides) -> B
         parameters=_parameters(overrides),
         result_prefix=_prefix(name, overrides),
         result_suffix=overrides.metrics_suffix,
+        notes=notes,
     )
+
+
+def _shell_notes(name: str, line: str, overrides: TaskOverrides) -> tuple[str, ...]:
+    """A note if the line goes to a shell without --shell. The driver gave every line to one."""
+    need = read_line(line).needs_shell
+    return () if need is None or overrides.shell else (f"{name} runs in a shell: {need.what} needs one",)
 
 
 def _check_keys(file: TaskFile, section: Section) -> None:

@@ -60,6 +60,22 @@ def test_the_base_folder_is_a_cache_too(bw: CommandLine) -> None:
     assert json.loads(bw("report", "--all", "--json").stdout)["runtimes"][0]["models"] == 2
 
 
+def test_after_a_corpus_the_report_covers_the_cache_and_writes_the_table(bw: CommandLine) -> None:
+    day = date.today().isoformat()
+    keep(corpus_run(2, seed=1, samples=20), bw.base)
+    assert "speed-up" not in bw("report").stdout  # so few scripts are no corpus
+    assert not (bw.cwd / f"{day}.csv").exists()
+    keep(corpus_run(6, seed=2, samples=20), bw.base)
+    done = bw("report")
+    assert done.stdout.splitlines()[:-1] == bw("report", "--all").stdout.splitlines()
+    assert f"saved: {day}.csv" in done.stdout
+    assert "benchwright report last" in done.stderr
+    assert (bw.cwd / f"{day}.csv").read_text() == bw("report", "--all", "--format", "csv").stdout
+    assert [path.name for path in bw.cwd.glob("20*")] == [f"{day}.csv"]
+    assert bw("report", "last").stdout != done.stdout
+    assert json.loads(bw("report", "--json").stdout)["id"] == "corpus.2"  # a format is of the last run, as always
+
+
 def test_wrong_folders_are_named(bw: CommandLine) -> None:
     assert "no such folder" in bw("report", "--cache-dir", "nowhere", code=2).stderr
     (bw.cwd / "empty").mkdir()

@@ -42,6 +42,28 @@ def options(tmp_path: Path, **more: Any) -> SpecOptions:
     return SpecOptions(**{"programs": ECHO, "model_cache": str(tmp_path / "cache"), **more})
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}),
+        ({"OMP_NUM_THREADS": 4}, {"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "1"}),
+        ({"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": -1}, {}),
+        ({"env": {"OMP_NUM_THREADS": "3"}}, {"OMP_NUM_THREADS": "3", "MKL_NUM_THREADS": "1"}),
+    ],
+)
+def test_a_program_has_one_thread_unless_its_test_says_otherwise(
+    tmp_path: Path, said: dict[str, Any], expected: dict[str, str]
+) -> None:
+    """As FAI-PEP's host sets them; on a phone it sets none."""
+    found = read(tmp_path, {"identifier": "x", "command": "{program}", **said}, options=options(tmp_path))
+    (job,) = jobs_of(found)
+    assert {name: value for name, value in job.env.items() if name.endswith("NUM_THREADS")} == expected
+    plan = planned(found, on="adb:1234")
+    assert "MKL_NUM_THREADS" not in plan.launches[0][0].env
+    fields = [key for key in said if key != "env"]
+    assert any("not used: on a phone" in note for note in plan.notes.get("net-x", ())) == bool(fields)
+
+
 def test_one_command_is_an_argv_with_files_and_folders_filled_in(tmp_path: Path) -> None:
     entry = file_entry(tmp_path / "models dir" / "net.pb")
     test = {

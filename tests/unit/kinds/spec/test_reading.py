@@ -309,10 +309,12 @@ def test_what_is_no_specification(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(error.value)
 
 
-def test_a_key_that_looks_misspelt_is_told_and_a_placeholder_is_not(tmp_path: Path) -> None:
+def test_a_key_that_nothing_uses_is_told_and_a_placeholder_is_not(tmp_path: Path) -> None:
     (found,) = read(tmp_path, {"identifier": "x", "command": "a {itre}", "itre": 5, "wramup": 1, "mine": 2})
-    (said,) = found.notes
-    assert said.endswith("spec.json:11: 'wramup' is kept as a placeholder that nothing uses; did you mean 'warmup'?")
+    misspelt, other = found.notes
+    unused = "is not used: it is no key, and no placeholder names it"
+    assert misspelt.endswith(f"spec.json:11: 'wramup' {unused}; did you mean 'warmup'?")
+    assert other.endswith(f"spec.json:12: 'mine' {unused}")
 
 
 def test_a_key_given_twice_is_told(tmp_path: Path) -> None:

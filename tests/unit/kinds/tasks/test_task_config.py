@@ -140,6 +140,40 @@ def test_a_shell_line_is_kept_whole_when_a_shell_is_asked_for(tmp_path: Path) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("cd x && python t.py", "'&&'"),
+        ("python t.py --out $HOME", "'$' (a variable)"),
+        ("OMP_NUM_THREADS=2 python t.py", "a variable set before the command"),
+        ("python t.py *.rec", "'*' (file names)"),
+        ("mkdir -p x\n  python t.py", "a second line"),
+    ],
+)
+def test_a_command_that_needs_a_shell_runs_in_one_and_says_so(tmp_path: Path, line: str, what: str) -> None:
+    path = tmp_path / "tasks.cfg"
+    path.write_text(f"[a]\ncommand_to_execute = {line}\n[metrics_x]\npatterns = ['x']\nmetrics = ['x']\n"
+                    "compute_method = ['last']\n")  # fmt: skip
+    expected = line.replace("\n  ", "\n")
+    typed = TaskOverrides(metrics_policy="metrics_x", command_to_execute=expected)
+    for benchmark in (
+        read_one(str(path), "a"),
+        read_one(str(path), "a", command_to_execute=expected),
+        *read_tasks(str(path), tasks=["a"], overrides=typed),
+    ):
+        assert benchmark.fault is None
+        assert benchmark.workload.words == (expected,)
+        assert benchmark.workload.shell
+        assert benchmark.notes == (f"a runs in a shell: {what} needs one",)
+    assert not read_one(str(path), "a", shell=True).notes
+
+
+def test_a_command_that_needs_no_shell_gets_none(tasks_file: str) -> None:
+    small = read_one(tasks_file, "small")
+    assert not small.workload.shell
+    assert not small.notes
+
+
 def test_a_flag_cannot_be_added_to_a_line_of_several_commands(tmp_path: Path) -> None:
     path = tmp_path / "tasks.cfg"
     path.write_text("[a]\ncommand_to_execute = a | b\n")
@@ -186,7 +220,6 @@ def test_a_given_command_replaces_that_of_one_task(tasks_file: str) -> None:
         ({"metrics_policy": "large", "command_to_execute": "true"}, None, r"policy \[large\] has no patterns"),
         ({"metrics_template": "x.cfg"}, None, "--metrics-template: .*--metrics-policy"),
         ({"command_to_execute": "true"}, None, "--command-to-execute: .*one task, not of 2"),
-        ({"command_to_execute": "a | b"}, ["small"], "--command-to-execute: '[|]' needs a shell.*--shell"),
         ({"command_to_execute": "true", "epochs": 2}, ["small"], "--epochs: .*as it is typed"),
         ({"num_gpus": -1}, None, "--num-gpus: -1 is not a number of GPUs"),
         ({"epochs": 0}, None, "--epochs: 0 is not a number of epochs"),

@@ -163,6 +163,7 @@ _SHARED: dict[str, tuple[Any, str]] = {
     "env": (_ENV, "environment variables"),
     "log_output": (_FLAG, "show what the program prints"),
 }
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 MODEL = _open(
     "a model",
     name=(TEXT, "name of the model"),
@@ -201,6 +202,8 @@ TEST = _open(
     golden_files=(_PATHS, "files with the expected outputs, by output"),
     tolerance=(_TOLERANCE, "largest error that passes: of max_abs, or a map of metrics"),
     cpu__list=(TEXT, "cores to run on, such as 0-3"),
+    OMP_NUM_THREADS=(_count(-1, "a number of threads"), "of a program on a host; default: 1; 0: not set"),
+    MKL_NUM_THREADS=(_count(-1, "a number of threads"), "the same, of MKL"),
     statistics=(_list(LINE), "statistics to show, such as mean or p95; p50 always is"),
     profiler=(
         MapOf(ANYTHING, says="a map"),

@@ -32,5 +32,8 @@ def selected(benchmarks: Sequence[Benchmark], options: KindOptions) -> list[Benc
 
 
 def _names(benchmark: Benchmark) -> set[str]:
+    """With a control, both sides have the test's own name, too: `net-1` means `net-1 control` and `net-1 treatment`."""
     test = benchmark.spec
-    return {benchmark.name} if test is None else {benchmark.name, test.identifier, test.model}
+    if test is None:
+        return {benchmark.name}
+    return {benchmark.name, benchmark.name.removesuffix(f" {test.side}"), test.identifier, test.model}

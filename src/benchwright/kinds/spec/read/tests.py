@@ -17,7 +17,7 @@ from benchwright.core.settings import MOST_LAUNCHES
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of
-from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, MODEL, PLACEHOLDER, TEST
+from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, MODEL, PLACEHOLDER, TEST, THREADS
 from benchwright.kinds.spec.read.seed_command import flags_of_2018
 from benchwright.kinds.spec.read.variants import Variant, by_name, variants_of
 from benchwright.kinds.spec.results.goldens import check_tolerance
@@ -149,6 +149,7 @@ class _Reader:
             wait_s=_seconds(device.get("sleep_before_run")) or 0.0,
             core_mask=_filled(filler, device.get("taskset")),
             core_list=_filled(filler, test.get("cpu-list", device.get("cpu-list", self.model.get("cpu-list")))),
+            threads={key: self._number(filler, test, key, path) or 0 for key in THREADS if test.get(key) is not None},
             show_output=str(test.get("log_output", self.model.get("log_output", False))).lower() == "true",
             values=values,
         )
@@ -294,16 +295,17 @@ class _Reader:
             raise self.file.error(error.what, path, error.remedy) from None
 
     def _near_misses(self, owner: Mapping[str, Any], table: Table, path: Path) -> tuple[str, ...]:
-        """Keys that are no keys of ours are placeholders; one that nothing mentions may be misspelt."""
+        """Keys that are no keys of ours are placeholders; one that nothing mentions is not used, and may be misspelt."""
         notes = []
         for key in owner:
             if key in table.keys or key in self.mentioned:
                 continue
             near = difflib.get_close_matches(str(key), table.keys, n=1, cutoff=0.8)
-            if near:
-                line = self.file.place((*path, key), key=True).line
-                what = f"'{key}' is kept as a placeholder that nothing uses; did you mean '{near[0]}'?"
-                notes.append(f"{self.file.path}:{line}: {what}")
+            line = self.file.place((*path, key), key=True).line
+            guess = f"; did you mean '{near[0]}'?" if near else ""
+            notes.append(
+                f"{self.file.path}:{line}: '{key}' is not used: it is no key, and no placeholder names it{guess}"
+            )
         return tuple(notes)
 
 
