@@ -131,6 +131,25 @@ def test_a_command_without_dashes_is_given_back_as_the_whole_line(bw: CommandLin
     assert "benchwright run -- python train.py" in bw("run", code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("train.py --epochs 1", "--epochs: applies to task files, not to scripts; leave it out; if it is meant for the script: benchwright run train.py -- --epochs 1"),
+        ("train.py --lr -1 --repeat 3 -x --y=2", "no such option: --lr; if it is meant for the script, put it after --: benchwright run train.py --repeat 3 -- --lr -1 -x --y=2"),
+        ("--lr 1 train.py", "put it after --: benchwright run train.py -- --lr 1"),
+        ("train.py --repaet 3 -- --z", "no such option: --repaet; did you mean '--repeat'? If it is meant for the script, put it after --: benchwright run train.py -- --repaet 3 --z"),
+        ("train.py --iterations 3", "no such option: --iterations; use --stop N"),
+        ("train.py -- python b.py", "--: 'python b.py' would be the arguments of train.py; to measure it too, write: -c 'python b.py'"),
+        ("quick train.py -- --lr 1", "quick.yaml: is no script, and takes no arguments (--lr 1); name scripts only; a command to measure beside it is given with -c '--lr 1'"),
+    ],
+)  # fmt: skip
+def test_options_of_a_script_lead_to_the_line_that_gives_them_to_it(
+    bw: CommandLine, script: Write, typed: str, said: str
+) -> None:
+    script("train.py", LOOP)
+    assert said in words(bw("run", *typed.split(), code=2).stderr)
+
+
 def test_a_run_is_listed_resumed_and_explained_by_the_words_one_would_try(bw: CommandLine) -> None:
     bw("--", "true")
     name = bw.last_run().name

@@ -121,6 +121,7 @@ class LazyGroup(click.Group):
         except click.NoSuchOption as error:
             if instead := _instead_of(error.option_name):
                 raise click.UsageError(f"no such option: {error.option_name}; {instead}", error.ctx) from None
+            _say_where_arguments_go(error)
             raise
 
 
@@ -148,6 +149,19 @@ def _instead_of(option: str) -> str | None:
     from benchwright.cli.models import mlagility_words
 
     return milabench_words.instead_of_option(option) or mlagility_words.instead_of_option(option)
+
+
+def _say_where_arguments_go(error: click.NoSuchOption) -> None:
+    """UsageError with the line that gives an option to the script, where one is named."""
+    from benchwright.cli.options import with_arguments_last
+
+    if error.ctx is None or (line := with_arguments_last(error.ctx)) is None:
+        return
+    bare = error.option_name.lstrip("-")
+    near = next((each for each in error.possibilities or () if did_you_mean(bare, [each.lstrip("-")])), None)
+    start = "if" if near is None else f"did you mean '{near}'? If"
+    text = f"no such option: {error.option_name}; {start} it is meant for the script, put it after --: {line}"
+    raise click.UsageError(text, error.ctx) from None
 
 
 def _remedy(args: list[str]) -> str:

@@ -56,6 +56,7 @@ class Kind(Protocol):
     promises_rate: bool = False  # whether a benchmark without a rate has failed
     has_score: bool = False  # whether the rates of its benchmarks make a score, which reports show
     probe_packages: tuple[str, ...] = ("benchprobe",)  # what its programs can import without installing it
+    takes_arguments: bool = False  # whether its programs get the words after `--`, and those of `--script-args`
     fills_words: bool = False  # whether its command lines are known only once they are planned
 
     def recognises(self, target: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.cli.options import options
+from benchwright.cli.options import PassingCommand, options
 from benchwright.cli.terminal import coloured, terminal_width, with_all_scripts
 from benchwright.core.errors import InvalidInput, TooManyScripts
 
@@ -21,12 +21,18 @@ _EXAMPLES = """\b
 Examples:
   benchwright find bert.py
   benchwright find bert.py --param batch_size=1,8 --max-depth 1 --json
-  benchwright find bert.py::BertModel
+  benchwright find bert.py::BertModel -- --layers 2
   benchwright find 'timm:resnet*' transformers:bert
 """
 
 
-@click.command(epilog=_EXAMPLES)
+class _FindCommand(PassingCommand):
+    """What follows `--` are arguments of the scripts."""
+
+    passed = "[-- ARGS...]"
+
+
+@click.command(cls=_FindCommand, epilog=_EXAMPLES)
 @click.argument("scripts", nargs=-1)
 @options(
     "modules", "params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd"
@@ -44,7 +50,8 @@ Examples:
     as_json="Print the models as JSON.",
     quiet="No progress.",
 )
-def command(scripts: tuple[str, ...], **values: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, scripts: tuple[str, ...], **values: Any) -> int:
     """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
 
     Of a zoo (timm:resnet*), list its models without building them.
@@ -74,7 +81,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
         if not scripts:
             return 0
     folder = BaseFolder.choose(values["base"], os.environ)
-    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts)
+    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts, command=ctx.meta.get("command", ()))
     try:
         resolved = resolve(request)
     except TooManyScripts as many:

@@ -26,6 +26,7 @@ class ScriptKind(ModelsKind):
     """Reads one script as one benchmark for each point of a sweep."""
 
     name = "script"
+    takes_arguments = True
 
     def recognises(self, target: str) -> bool:
         path = target.partition(MEMBER)[0]
