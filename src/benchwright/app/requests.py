@@ -78,11 +78,13 @@ def request_of(
     values: Mapping[str, Any], base: Path, *, targets: Sequence[str] = (), command: Sequence[str] = ()
 ) -> Request:
     """The options, in the notation of the command line, as one checked request; suites keep their things in `base`."""
-    from benchwright.kinds.interpreter import file_of_module
+    from benchwright.kinds.interpreter import check_starts, file_of_module
     from benchwright.kinds.models.options import model_options_of
     from benchwright.kinds.spec.options import spec_options_of
 
     values = with_defaults(values)
+    if values["python"] and values["on"] in (None, "local"):
+        check_starts(values["python"])
     modules = [file_of_module(name, values["python"], values["cwd"]) for name in values["modules"]]
     targets = (*targets, *modules, *values["configs"])
     script_args = parse.script_args_of(values["script_args"] or "")

@@ -175,7 +175,9 @@ def _metrics(request: Request) -> tuple[MetricSpec, ...]:
     return metrics
 
 
-def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+def _read_target(
+    target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...], one_of_many: bool = False
+) -> list[Benchmark]:
     kind = kind_named(request.format) if request.format else kind_for(target)
     if kind is None or not kind.recognises(target):
         _check_exists(target)
@@ -188,7 +190,8 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
         )
     if request.script_args and not kind.takes_arguments:
         _refuse_arguments(target, request.script_args)
-    found = kind.read(target, _kind_options(request, cwd, metrics))
+    options = msgspec.structs.replace(_kind_options(request, cwd, metrics), one_of_many=one_of_many)
+    found = kind.read(target, options)
     return [b if b.kind == kind.name else msgspec.structs.replace(b, kind=kind.name) for b in found]
 
 
@@ -204,7 +207,7 @@ def _refuse_arguments(target: str, words: Sequence[str]) -> NoReturn:
 def _read_one_of_many(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
     """One script of a folder: if it cannot be read, that is its own result, and the others are measured."""
     try:
-        return _read_target(target, request, cwd, metrics)
+        return _read_target(target, request, cwd, metrics, one_of_many=True)
     except InvalidInput:
         return _read_target(target, msgspec.structs.replace(request, as_="command"), cwd, metrics)
 

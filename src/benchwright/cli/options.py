@@ -123,7 +123,8 @@ class TargetCommand(PassingCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" not in args and (at := self._program_at(ctx, args)) is not None:
-            line = shlex.join([*args[:at], "--", *args[at:]])
+            here = os.path.join(".", args[at]) if os.sep not in args[at] and os.path.exists(args[at]) else args[at]
+            line = shlex.join([*args[:at], "--", here, *args[at + 1 :]])
             raise InvalidInput(
                 "is a program",
                 where=args[at],

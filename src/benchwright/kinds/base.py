@@ -35,6 +35,7 @@ class KindOptions(msgspec.Struct, frozen=True, kw_only=True):
     script_args: tuple[str, ...] = ()
     python: str | None = None  # the interpreter for scripts
     cwd: str | None = None
+    one_of_many: bool = False  # a script of a folder, which the user did not name itself
     as_: str | None = None  # how to measure a script: loop, models or command
     select: tuple[str, ...] = ()  # of a suite: only these names, groups or tags
     exclude: tuple[str, ...] = ()
