@@ -24,7 +24,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 _HELP = "benchwright.help"  # in the context: which options to list; None: the common ones
 _TYPED = "benchwright.typed"  # in the context: the words as they were typed
 _ALL = "all"
-_COMMON, _OTHER = "Common options", "Other options"
+_COMMON, _OTHER, _OWN = "Common options", "Other options", "Options"
 
 
 class TableOption(click.Option):
@@ -120,6 +120,7 @@ class TargetCommand(PassingCommand):
     """
 
     passed = "[-- COMMAND|ARGS...]"
+    own_first = False  # --help lists the command's own options, and leaves those of `run` to --help-all
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" not in args and (at := self._program_at(ctx, args)) is not None:
@@ -155,7 +156,13 @@ class TargetCommand(PassingCommand):
             is_eager=True,
             expose_value=False,
             callback=_show_help,
-            help=f"Options for KIND ({', '.join(SORTS)}); --help-all lists all.",
+            help=(
+                "--help-all also lists the options of run; --help KIND those for "
+                if self.own_first
+                else "Options for KIND ("
+            )
+            + ", ".join(SORTS)
+            + ("." if self.own_first else "); --help-all lists all."),
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -166,14 +173,23 @@ class TargetCommand(PassingCommand):
             row = getattr(parameter, "row", None)
             if not isinstance(parameter, click.Option) or not _is_listed(row, wanted):
                 continue
-            if wanted is None and parameter.help:
+            if self.own_first and wanted is None and row is not None:
+                continue
+            if wanted is None and parameter.help and not self.own_first:
                 parameter.help = _first_sentence(parameter.help)
             if record := parameter.get_help_record(ctx):
                 heading = _COMMON if wanted is None else _OTHER if row is None else row.section
+                heading = _OWN if self.own_first and row is None else heading
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+class OwnFirstCommand(TargetCommand):
+    """A command that adds options of its own to those of `run`, and lists these with `--help-all` only."""
+
+    own_first = True
 
 
 def _is_program(word: str) -> bool:

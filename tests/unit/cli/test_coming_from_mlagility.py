@@ -76,4 +76,4 @@ def test_words_of_mlagility_mean_ours() -> None:
     assert meant(["cache", "report", "-d", "A", "B"]) == ["report", "--all", "-d", "A", "B"]
     assert meant(["cache", "list"]) == ["cache", "list"]
     assert meant(["version"]) == ["--version"]
-    assert meant(["models", "location"]) == ["corpora", "location"]
+    assert meant(["models", "location"]) == ["find", "--corpora", "location"]

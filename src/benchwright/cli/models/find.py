@@ -23,6 +23,7 @@ Examples:
   benchwright find bert.py --param batch_size=1,8 --max-depth 1 --json
   benchwright find bert.py::BertModel -- --layers 2
   benchwright find 'timm:resnet*' transformers:bert
+  benchwright find --corpora
 """
 
 
@@ -34,6 +35,11 @@ class _FindCommand(PassingCommand):
 
 @click.command(cls=_FindCommand, epilog=_EXAMPLES)
 @click.argument("scripts", nargs=-1)
+@click.option(
+    "--corpora",
+    is_flag=True,
+    help="List the corpora instead: folders of model scripts that come with benchwright, and zoos; --corpora location prints where they are.",
+)
 @options(
     "modules", "params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd"
 )
@@ -51,7 +57,7 @@ class _FindCommand(PassingCommand):
     quiet="No progress.",
 )
 @click.pass_context
-def command(ctx: click.Context, /, scripts: tuple[str, ...], **values: Any) -> int:
+def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **values: Any) -> int:
     """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
 
     Of a zoo (timm:resnet*), list its models without building them.
@@ -60,6 +66,11 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], **values: Any) -> i
     since is not run again; --rebuild always does. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
     models found.
     """
+    if corpora:
+        from benchwright.cli.models.corpora import show_corpora
+
+        show_corpora(scripts, values["python"], as_json=values["as_json"])
+        return 0
     from benchwright.app.missing_module import explained
     from benchwright.app.progress.terminal import open_progress
     from benchwright.app.requests import request_of
