@@ -112,6 +112,10 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"benchwright.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
+        if ctx.resilient_parsing:  # a shell completes the line
+            from benchwright.cli.suggestions import suggest
+
+            suggest(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
