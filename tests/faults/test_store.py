@@ -275,7 +275,7 @@ def test_a_store_that_stays_locked_is_said_and_can_still_be_read(url: str, monke
     with open_store(url) as store, open_store(url) as other:
         with writing(other._engine, other.where):
             if store.where.startswith("/"):  # PostgreSQL locks rows, so there nobody waits
-                with pytest.raises(StoreTrouble, match=r"locked.*benchwright ingest"):
+                with pytest.raises(StoreTrouble, match=r"locked.*benchwright import"):
                     store.ingest(run("b.1"), digest="1")
             assert ids(store) == ["a.1"]
         assert store.ingest(run("b.1"), digest="1") is True
@@ -284,7 +284,7 @@ def test_a_store_that_stays_locked_is_said_and_can_still_be_read(url: str, monke
 def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
     with open_store(str(small_disk / "store.db")) as store:
         store.ingest(rich_run(), digest="1")
-        with pytest.raises(StoreTrouble, match=r"full.*benchwright ingest"):
+        with pytest.raises(StoreTrouble, match=r"full.*benchwright import"):
             store.ingest(big_run("big.1", samples=400_000), digest="1")
         assert store.check() == []
         assert same(store.load("rich.1"), rich_run())

@@ -131,6 +131,71 @@ def test_a_command_without_dashes_is_given_back_as_the_whole_line(bw: CommandLin
     assert "benchwright run -- python train.py" in bw("run", code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("train.py --epochs 1", "--epochs: applies to task files, not to scripts; leave it out; if it is meant for the script: benchwright run train.py -- --epochs 1"),
+        ("train.py --lr -1 --repeat 3 -x --y=2", "no such option: --lr; if it is meant for the script, put it after --: benchwright run train.py --repeat 3 -- --lr -1 -x --y=2"),
+        ("--lr 1 train.py", "put it after --: benchwright run train.py -- --lr 1"),
+        ("train.py --repaet 3 -- --z", "no such option: --repaet; did you mean '--repeat'? If it is meant for the script, put it after --: benchwright run train.py -- --repaet 3 --z"),
+        ("train.py --iterations 3", "no such option: --iterations; use --stop N"),
+        ("train.py -- python b.py", "--: 'python b.py' would be the arguments of train.py; to measure it too, write: -c 'python b.py'"),
+        ("quick train.py -- --lr 1", "quick.yaml: is no script, and takes no arguments (--lr 1); name scripts only; a command to measure beside it is given with -c '--lr 1'"),
+    ],
+)  # fmt: skip
+def test_options_of_a_script_lead_to_the_line_that_gives_them_to_it(
+    bw: CommandLine, script: Write, typed: str, said: str
+) -> None:
+    script("train.py", LOOP)
+    assert said in words(bw("run", *typed.split(), code=2).stderr)
+
+
+def test_the_exception_that_ended_a_program_stands_whole_in_the_heading(bw: CommandLine, script: Write) -> None:
+    bw.env["COLUMNS"] = "80"
+    text = "the loss of the seventeenth batch is not finite; set CUDA_LAUNCH_BLOCKING=1 to see where, and look there"
+    script(
+        "a.py",
+        f"try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise ValueError({text + chr(10) + 'second line'!r})\n",
+    )
+    said = words(bw("run", "--", PY, "a.py", code=1).stdout)
+    assert f"FAILED crashed: exit code 1: ValueError: {text} second line" in said
+    assert text in words(bw("show").stdout)
+    assert text in bw.json("report", "--format", "json")["results"][0]["detail"]
+
+
+def test_a_program_of_this_folder_is_hinted_at_as_one_can_type_it(bw: CommandLine, script: Write) -> None:
+    script("run.sh", "#!/bin/sh\n").chmod(0o755)
+    said = bw("run", "--repeat", "2", "run.sh", "x", code=2).stderr
+    assert "put -- before it: benchwright run --repeat 2 -- ./run.sh x" in said
+    assert "to run the file of this folder, write ./run.sh" in words(bw("run", "--", "run.sh", code=3).stdout)
+
+
+def test_a_shim_without_an_interpreter_says_what_is_wrong(bw: CommandLine, script: Write, tmp_path: Path) -> None:
+    shim = tmp_path / "shims" / "python3.9"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\necho 'pyenv: python3.9: command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    script("a.py", LOOP)
+    said = bw("run", "a.py", "--python", str(shim), code=2).stderr
+    assert f"{shim} starts no Python: pyenv: python3.9: command not found; give the path of an interpreter" in said
+
+
+def test_a_run_in_which_nothing_was_measured_is_no_baseline(bw: CommandLine) -> None:
+    bw("run", "--", "false", code=1)
+    name = bw.last_run().name
+    said = bw("baseline", "set", "main", code=2).stderr
+    assert f"{name}: nothing was measured in it; name another run; why: benchwright show {name}" in said
+    bw("run", "--", "true")
+    assert bw("baseline", "set", "main").stdout.startswith("main: true")
+
+
+def test_a_script_without_anything_of_torch_is_measured_as_a_command(bw: CommandLine, script: Write) -> None:
+    script("main.py", "import sys\nprint('hello', *sys.argv[1:])\n")
+    said = words(bw("run", "main.py", "--python", PY, "--", "you").stdout)
+    assert "measured as a command: it imports nothing that could hold a model" in said
+    assert bw("logs").stdout == "hello you\n"
+
+
 def test_a_run_is_listed_resumed_and_explained_by_the_words_one_would_try(bw: CommandLine) -> None:
     bw("--", "true")
     name = bw.last_run().name

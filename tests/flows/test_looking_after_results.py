@@ -48,7 +48,7 @@ def test_folders_that_are_no_runs_keep_no_others_from_being_ingested(
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
     words = [str(tmp_path / name) for name in ("nothing", "file", "empty")]
-    done = bw("ingest", *words, str(folder.path), code=2)
+    done = bw("import", "benchwright", *words, str(folder.path), code=2)
     assert done.stdout == f"{folder.path}: ingested\n"
     assert [line.partition(": ")[2].partition(": ")[2][:25] for line in done.stderr.splitlines()] == [
         "no such folder; check the",
@@ -85,7 +85,7 @@ def test_a_misspelt_command_of_runs_is_told_the_nearest(bw: CommandLine) -> None
 @pytest.mark.long
 def test_rebuilding_and_ingesting_at_once_are_all_well(bw: CommandLine, kept: Kept) -> None:
     folders = [kept("x") for _ in range(4)]
-    jobs = [["store", "rebuild"]] + [["ingest", *(str(f.path) for f in folders)]] * 2
+    jobs = [["store", "rebuild"]] + [["import", "benchwright", *(str(f.path) for f in folders)]] * 2
     started = [subprocess.Popen(bw.argv(*job), env=bw.env, cwd=bw.cwd, stderr=subprocess.PIPE) for job in jobs]
     ended = [process.communicate(timeout=600)[1].decode() for process in started]
     assert not [text for text in ended if "benchwright:" in text]
@@ -199,7 +199,7 @@ def test_ten_runs_of_two_bases_begun_in_the_same_second_are_all_in_a_shared_stor
     for base in ("one", "two"):
         here = Kept(tmp_path / base)
         for _ in range(5):
-            bw("ingest", str(here("ci").path), "--store", shared)
+            bw("import", "benchwright", str(here("ci").path), "--store", shared)
     rows = json.loads(bw("runs", "--store", shared, "--json").stdout)
     assert len(rows) == len({row["uid"] for row in rows}) == 10
     assert len({row["id"] for row in rows}) == 5
@@ -218,7 +218,7 @@ def test_a_number_changed_in_a_run_json_or_a_stream_is_seen_when_folders_are_che
     folders = {name: kept(name) for name in ("fine", "edited", "stream", "gone", "new")}
     for name, folder in folders.items():
         if name != "new":
-            bw("ingest", str(folder.path))
+            bw("import", "benchwright", str(folder.path))
     assert "intact" in bw("store", "check").stdout
     body = json.loads((folders["edited"].path / "run.json").read_text())
     body["results"][0]["metrics"][0]["value"] *= 2

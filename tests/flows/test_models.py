@@ -165,12 +165,12 @@ def test_models_of_one_class_are_listed_and_measured_each_for_each_value_of_a_pa
 
 
 def test_a_script_without_a_model_says_why_and_is_run_once(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
-    script("plain.py", "import sys\nopen('ran', 'a').write('once ')\nsys.exit(7)\n")
+    script("plain.py", "import sys, click\nopen('ran', 'a').write('once ')\nsys.exit(7)\n")
     body = bw.json("run", "plain.py", code=1)
     (result,) = body["results"]
     assert (result["reason"], result["detail"]) == ("crashed", "it ended with exit code 7 (before it called a model)")
     assert (bw.cwd / "ran").read_text() == "once "
-    script("fine.py", "print('hello')\n")
+    script("fine.py", "import click\nprint('hello')\n")
     (result,) = bw.json("run", "fine.py", code=3)["results"]
     assert (result["status"], result["detail"]) == (
         "skipped",

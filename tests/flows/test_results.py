@@ -77,10 +77,10 @@ def test_a_lost_store_is_rebuilt_from_the_folders_with_annotations_and_baselines
 def test_ingesting_twice_changes_nothing(bw: CommandLine, told: ToldRuns) -> None:
     told.copied_to(bw, "first")
     folder = str(bw.last_run())
-    assert "already there" in bw("ingest", folder).stdout
+    assert "already there" in bw("import", "benchwright", folder).stdout
     database = sqlite3.connect(bw.base / "store.db")
     before = list(database.iterdump())
-    bw("ingest", folder, folder)
+    bw("import", "benchwright", folder, folder)
     assert list(database.iterdump()) == before
 
 
@@ -458,7 +458,7 @@ def test_a_stream_that_was_changed_is_told_wherever_its_numbers_are(bw: CommandL
         done = bw(*words, code=None)
         assert told in " ".join(done.stdout.split()), words
         assert "15" in done.stdout
-    bw("ingest", str(stream.parent))
+    bw("import", "benchwright", str(stream.parent))
     bw("export", "after", "-o", "after.json")
     assert told in (bw.cwd / "after.json").read_text()
     shutil.rmtree(stream.parent)  # now only the store has it

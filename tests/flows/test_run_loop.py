@@ -39,6 +39,20 @@ def test_a_script_with_a_loop_is_measured_for_exactly_the_steps_asked_for(bw: Co
     assert "after the loop: 50" in bw("logs").stdout
 
 
+def test_words_after_dashes_are_the_arguments_of_every_script_that_is_named(bw: CommandLine, script: Write) -> None:
+    script("loop.py", LOOP)
+    script(
+        "other.py",
+        "import sys\nfrom benchprobe import iterate\nprint(sys.argv[1:])\nfor _ in iterate('x', range(3)): pass\n",
+    )
+    bw("run", "other.py", "--script-args", "-a", "--python", PY, "--", "--epochs", "1", "a,--b c", "--repeat")
+    assert bw("logs").stdout == "['-a', '--epochs', '1', 'a,--b c', '--repeat']\n"
+    planned = bw.json("plan", "loop.py", "other.py", "-c", "true x", "--", "60")["benchmarks"]
+    assert [each["jobs"][0]["argv"][-1] for each in planned] == ["60", "60", "x"]
+    assert bw("plan", "other.py", "--").stdout.count("other.py\n") == 1
+    assert bw.json("plan", "--", PY, "loop.py", "60")["benchmarks"][0]["jobs"][0]["argv"][1:] == ["loop.py", "60"]
+
+
 def test_iterate_inside_a_command_joins_the_pattern_metrics(bw: CommandLine, script: Write) -> None:
     script("loop.py", LOOP)
     body = bw.json("run", "--metric", r"count=after the loop: (\d+)", "--warmup", "5", "--", PY, "loop.py", "60")

@@ -96,7 +96,7 @@ def test_what_is_printed_of_a_run_shows_no_secret(bw: CommandLine) -> None:
     words = ("--env", f"GIVEN_TOKEN={SECRET}", "--", PY, "-c", "pass", "--password", SECRET, f"a://u:{SECRET}@h")
     for said in (bw("plan", *words), bw("plan", "--json", *words), bw("run", *words), bw("run", "--json", *words)):
         assert SECRET not in said.stdout + said.stderr
-    assert SECRET not in bw("diff-env", "last", "last").stdout
+    assert SECRET not in bw("compare", "--env", "last", "last").stdout
 
 
 def test_the_log_is_the_program_s_own_but_reports_show_it_without_secrets(bw: CommandLine) -> None:

@@ -59,6 +59,67 @@ def test_a_script_that_is_not_there_is_noted_by_plan(bw: CommandLine) -> None:
     assert f"note: there is no script {bw.cwd / 'main.py'}" in bw("plan", "suite.yaml").stdout
 
 
+COMMANDS = """\
+_quick: {tags: [quick], max_duration: 60}
+sort:
+  inherits: _quick
+  command: python sort.py --size 1000
+  argv: {--batch: 3}
+  metrics: {speed: 'Speed: {number} items/s'}
+  weight: 2
+  env: {COLOUR: red}
+  plan: {method: njobs, n: 2}
+pipe: {command: 'echo one | tr o O > piped && sleep 0.01', shell: true, tags: [slow]}
+words: {command: [sleep, 0.01], labels: {sort: idle}}
+loop: {script: sub/loop.py, argv: [--epochs, 1]}
+folder: {definition: sub, command: python loop.py, install_group: other}
+"""
+
+
+def test_entries_that_are_commands_and_scripts_have_all_that_entries_have(bw: CommandLine) -> None:
+    folder = bw.cwd / "suite"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "suite.yaml").write_text(COMMANDS)
+    (folder / "prepare.py").write_text("raise SystemExit('the suite is no benchmark')\n")
+    (folder / "requirements.in").write_text("no-such-package\n")
+    (folder / "sort.py").write_text(
+        "import os, sys\nprint('Speed: 12.5 items/s', os.environ['COLOUR'], *sys.argv[1:])\n"
+    )
+    (folder / "sub" / "loop.py").write_text(
+        "import benchprobe, os, sys\nprint(os.getcwd(), *sys.argv[1:])\nfor _ in benchprobe.iterate('train', range(9)): pass\n"
+    )
+    assert bw("validate", "suite/suite.yaml").stdout == "suite/suite.yaml: ok, 5 benchmarks\n"
+    body = bw.json("run", "suite/suite.yaml")
+    results = {each["benchmark"]: each for each in body["results"]}
+    assert {name: each["status"] for name, each in results.items()} == dict.fromkeys(results, "ok")
+    assert [x["job"] for x in results["sort"]["launches"]] == ["sort.0", "sort.1"]
+    assert {m["value"] for m in results["sort"]["metrics"] if m["metric"] == "speed"} == {12.5}
+    assert bw("logs", "last", "sort.0").stdout == "Speed: 12.5 items/s red --size 1000 --batch 3\n"
+    assert (folder / "piped").read_text() == "One\n"
+    assert bw("logs", "last", "loop").stdout == f"{folder} --epochs 1\n"
+    assert bw("logs", "last", "folder").stdout == f"{folder / 'sub'}\n"
+    scores = {row["benchmark"]: row for row in bw.json("report", "last", "--format", "json")["score"]["benchmarks"]}
+    assert (scores["sort"]["score"], scores["sort"]["weight"]) == (25, 2)
+    assert scores["pipe"]["why_none"].startswith("it has no rate to score; a launch takes ")
+    assert [b["name"] for b in bw.json("plan", "suite/suite.yaml", "--select", "quick")["benchmarks"]] == ["sort"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("command: 'x | y'", "1:14: '|' needs a shell; add shell: true, or put it in quotes"),
+        ("command: x, script: y", "1:25: an entry has a command or a script, not both; leave one of them out"),
+        ("command: x, torchrun: true", "1:14: torchrun starts scripts, not commands; write it into the command"),
+        ("command: 'echo {foo}'", "1:14: a: {foo} is not a placeholder"),
+        ("command: 3", "1:14: command is 3, not text or a list"),
+        ("commnd: x", "1:5: 'commnd' is not a key of an entry; did you mean 'command'?"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_told_with_its_place(bw: CommandLine, entry: str, said: str) -> None:
+    (bw.cwd / "suite.yaml").write_text(f"a: {{{entry}}}")
+    assert said in bw("plan", "suite.yaml", code=2).stderr
+
+
 def test_an_unknown_placeholder_in_the_name_of_a_run_is_refused(bw: CommandLine) -> None:
     said = bw("run", "--run-name", "x.{tim}", "--", "true", code=2).stderr
     assert said == "benchwright: --run-name: {tim} has no meaning in a run's name; use {time}\n"

@@ -13,6 +13,7 @@ from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
+from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.results.conditions import undecided, unlike
 from benchwright.core.results.efficiency import PeakShare
 from benchwright.core.results.launches import by_position
@@ -125,7 +126,9 @@ def benchmark_score(result: Result, *, weight: float | None = None, workers: int
         return replace(blank, why=why(result))
     metric = scored_metric(result)
     if metric is None:
-        return replace(blank, why="it has no rate to score")
+        times = [x.duration_s for x in result.counted if x.duration_s is not None]
+        took = f"; a launch takes {format_duration(statistics.median(times))}" if times else ""
+        return replace(blank, why=f"it has no rate to score{took}")
     together = _together(result.counted, metric, workers)
     every = [value for values in together for value in values]
     if not every or not all(math.isfinite(v) and v > 0 for v in every):

@@ -211,7 +211,7 @@ def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | No
             try:
                 results.ingest(RunFolder(Path(run.folder)), run if _is_as_written(run) else None)
             except StoreTrouble as error:
-                is_passing = "benchwright ingest" in error.remedy  # locked or full, not damaged
+                is_passing = "benchwright import" in error.remedy  # locked or full, not damaged
                 if not is_passing or not remember_unstored(results.base, results.url, run.id):
                     raise
                 said = f"{error.where}: {error.what}; the next benchwright command adds it"

@@ -1,4 +1,4 @@
-"""A Python program that ended because a module is missing: which interpreter lacks it, and which one has it."""
+"""A Python program that ended by an exception: which one; of a missing module, which interpreter lacks it and which one has it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from benchwright.core.run import Result, Run, culprit
 from benchwright.core.status import Reason
 
 _MISSING = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::\s|$)")
+_MOST_LINES = 5  # of an exception's text
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 
 
 def with_missing_modules(run: Run, logs: Mapping[str, Sequence[str]]) -> Run:
-    """The same run, in which results that failed for lack of a module say so. `logs`: the last lines of failed jobs."""
+    """The same run, in which results that failed by an exception name it, and say who has a module that is missing. `logs`: the last lines of failed jobs."""
     results = tuple(_explained(result, logs) for result in run.results)
     return run if results == run.results else msgspec.structs.replace(run, results=results)
 
@@ -28,10 +30,19 @@ def _explained(result: Result, logs: Mapping[str, Sequence[str]]) -> Result:
     if result.reason is Reason.CRASHED and not result.launches:  # while its models were looked for
         return msgspec.structs.replace(result, detail=explained(result.detail or "", result.benchmark))
     bad = culprit(result.launches) if result.reason is Reason.CRASHED else None
-    last = next((line for line in reversed(logs.get(bad.job, ()) if bad else ()) if line.strip()), "")
-    if _MISSING.match(last) is None or "no module" in (result.detail or ""):
+    text = _exception(logs.get(bad.job, ()) if bad else ())
+    if not text or "no module" in (result.detail or "") or text in (result.detail or ""):
         return result
-    return msgspec.structs.replace(result, detail=f"{result.detail}: {explained(last, result.benchmark)}")
+    return msgspec.structs.replace(result, detail=f"{result.detail}: {explained(text, result.benchmark)}")
+
+
+def _exception(log: Sequence[str]) -> str:
+    """The exception that ended a Python program, whole, from the last lines of its log; empty if none did."""
+    lines = [line for line in log if line.strip()]
+    traces = [number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    after = lines[traces[-1] + 1 :] if traces else lines[-1:]
+    at = next((number for number, line in enumerate(after) if _EXCEPTION.match(line)), None)
+    return "" if at is None else " ".join(line.strip() for line in after[at : at + _MOST_LINES])
 
 
 def explained(trouble: str, benchmark: Benchmark) -> str:

@@ -28,6 +28,7 @@ SORTS = {
     SPEC: "specifications",
 }
 _SCRIPTS = (LOOP, MODELS)
+OF_SCRIPTS = frozenset((COMMAND, *_SCRIPTS))  # what a script can turn out to be, or be measured as
 _MODELS = (MODELS, MODEL_FILE, ZOO)
 _SWEPT = (*_SCRIPTS, ZOO)
 _HOOKED = (COMMAND, TASKS, LOOP)
@@ -110,7 +111,7 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
     yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SWEPT,
-        help="Arguments for a script, as one string, separated by blanks, or by commas before options. Of a zoo: the parameters of its models, such as --batch_size 8.")
+        help="Arguments for scripts, as one string; shorter: train.py -- --epochs 1. Separated by blanks, or by commas before options. Of a zoo: the parameters of its models, such as --batch_size 8.")
     yield _option(WHAT, "--python", metavar="PATH", applies=(*_SWEPT, MODEL_FILE),
         help="Interpreter for scripts and models.  [default: python on the PATH]")
     yield _option(WHAT, "--cwd", metavar="DIR", applies=(COMMAND, *_SWEPT, MODEL_FILE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,13 +78,18 @@ def request_of(
     values: Mapping[str, Any], base: Path, *, targets: Sequence[str] = (), command: Sequence[str] = ()
 ) -> Request:
     """The options, in the notation of the command line, as one checked request; suites keep their things in `base`."""
-    from benchwright.kinds.interpreter import file_of_module
+    from benchwright.kinds.interpreter import check_starts, file_of_module
     from benchwright.kinds.models.options import model_options_of
     from benchwright.kinds.spec.options import spec_options_of
 
     values = with_defaults(values)
+    if values["python"] and values["on"] in (None, "local"):
+        check_starts(values["python"])
     modules = [file_of_module(name, values["python"], values["cwd"]) for name in values["modules"]]
     targets = (*targets, *modules, *values["configs"])
+    script_args = parse.script_args_of(values["script_args"] or "")
+    if command and (targets or values["all_scripts"]):
+        script_args, command = (*script_args, *_arguments(command, targets)), ()
     return Request(
         targets=targets,
         command=tuple(command),
@@ -96,7 +102,7 @@ def request_of(
         metrics=values["metrics"],
         format=values["format"],
         as_=values["as_"],
-        script_args=parse.script_args_of(values["script_args"] or ""),
+        script_args=script_args,
         python=values["python"],
         cwd=values["cwd"],
         tasks=values["tasks"],
@@ -132,6 +138,21 @@ def request_of(
         shuffle=values["shuffle"],
         shard=parse.shard_of(values["shard"]),
         builds=str(base / "builds"),
+    )
+
+
+def _arguments(words: Sequence[str], targets: Sequence[str]) -> Sequence[str]:
+    """What follows `--` behind targets: arguments of the scripts among them; InvalidInput for what is plainly a command."""
+    from benchwright.runs.provenance.code_files import INTERPRETER
+
+    if not INTERPRETER.fullmatch(os.path.basename(words[0])):
+        return words
+    line = shlex.join(words)
+    whose = " and ".join(targets) or "the scripts"
+    raise InvalidInput(
+        f"'{line}' would be the arguments of {whose}",
+        where="--",
+        remedy=f"to measure it too, write: -c {shlex.quote(line)}; if they are arguments: --script-args {shlex.quote(line)}",
     )
 
 
@@ -204,8 +225,6 @@ def _value(option: Option, value: Any) -> object:
     if option.form in ("list", "words", "pairs"):
         return _texts(option, value)
     if isinstance(value, Sequence) and not isinstance(value, str):  # cores=[0, 1], script_args=["--epochs", "1"]
-        import shlex
-
         return ",".join(map(str, value)) if option.name == "cores" else shlex.join(map(str, value))
     known = isinstance(value, str | os.PathLike | int | float) and not isinstance(value, bool)
     return str(_checked(option, value, known, "text"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -21,6 +22,8 @@ from benchwright.kinds.registry import all_kinds, by_kind, kind_for, kind_named,
 from benchwright.kinds.system_folders import refuse_system_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchwright.kinds.base import KindOptions
 
 
@@ -180,7 +183,9 @@ def _metrics(request: Request) -> tuple[MetricSpec, ...]:
     return metrics
 
 
-def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+def _read_target(
+    target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...], one_of_many: bool = False
+) -> list[Benchmark]:
     kind = kind_named(request.format) if request.format else kind_for(target)
     if kind is None or not kind.recognises(target):
         _check_exists(target)
@@ -191,14 +196,26 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
             where=target,
             remedy=f"give its kind with --format; to run it as a program: benchwright run -- {target}",
         )
-    found = kind.read(target, _kind_options(request, cwd, metrics))
+    if request.script_args and not kind.takes_arguments:
+        _refuse_arguments(target, request.script_args)
+    options = msgspec.structs.replace(_kind_options(request, cwd, metrics), one_of_many=one_of_many)
+    found = kind.read(target, options)
     return [b if b.kind == kind.name else msgspec.structs.replace(b, kind=kind.name) for b in found]
+
+
+def _refuse_arguments(target: str, words: Sequence[str]) -> NoReturn:
+    line = shlex.join(words)
+    raise InvalidInput(
+        f"is no script, and takes no arguments ({line})",
+        where=target,
+        remedy=f"name scripts only; a command to measure beside it is given with -c {shlex.quote(line)}",
+    )
 
 
 def _read_one_of_many(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
     """One script of a folder: if it cannot be read, that is its own result, and the others are measured."""
     try:
-        return _read_target(target, request, cwd, metrics)
+        return _read_target(target, request, cwd, metrics, one_of_many=True)
     except InvalidInput:
         return _read_target(target, msgspec.structs.replace(request, as_="command"), cwd, metrics)
 

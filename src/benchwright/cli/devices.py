@@ -12,6 +12,7 @@ import msgspec
 from benchwright.cli.options import options
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.working import Working
+from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import format_bytes
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _EXAMPLES = """\b
 Examples:
   benchwright devices
   benchwright devices --system lab.yaml --json
+  benchwright devices --sent --on ssh:pi@10.0.0.7 --clean
   benchwright run squeezenet.json --program ./bench --devices emulator-5554
 """
 
@@ -32,12 +34,36 @@ Examples:
     metavar="FILE",
     help="System file whose nodes are asked too.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]",
 )
+@click.option(
+    "--sent",
+    is_flag=True,
+    help="Show instead what was sent to machines that share no file system with this one: --on, or the nodes of --system.",
+)
+@click.option("--clean", is_flag=True, help="With --sent: remove it.")
+@click.option("--on", metavar="ssh:HOST", help="With --sent: one machine, ssh:[USER@]HOST[:PORT].")
+@click.option("--remote-dir", metavar="DIR", help="With --sent: folder that files were sent to, if it was given then.")
 @options("android_dir", "base")
-def command(as_json: bool, system: str | None, android_dir: str | None, base: str | None) -> int:
+def command(
+    as_json: bool,
+    system: str | None,
+    sent: bool,
+    clean: bool,
+    on: str | None,
+    remote_dir: str | None,
+    android_dir: str | None,
+    base: str | None,
+) -> int:
     """List what can be measured on, and its health: this machine, nodes reached by ssh, attached Android devices.
 
     --devices takes what the column NAME shows, or HASH; --on takes what the column ON shows. Exit code: 0 all can be used, 1 some cannot.
     """
+    if sent:
+        from benchwright.cli.suites.nodes import show_sent
+
+        return show_sent(on, system, remote_dir, clean=clean, as_json=as_json)
+    for given, flag in ((clean, "--clean"), (on, "--on"), (remote_dir, "--remote-dir")):
+        if given:
+            raise InvalidInput("is about what was sent to machines", where=flag, remedy="add --sent, or leave it out")
     from benchwright.app.lab.devices import known_system, look_around
     from benchwright.runs.base_folder import BaseFolder
 

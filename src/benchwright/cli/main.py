@@ -16,46 +16,60 @@ from benchwright.core.errors import BenchwrightError, did_you_mean
 from benchwright.core.files.stored_file import read_stored
 from benchwright.version import __version__
 
-# name → module below benchwright.cli that holds `command`, and what `--help` says about it.
-COMMANDS = {
-    "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
-    "ab": ("regressions.ab", "Compare two revisions of a target, launched in turn, with a verdict."),
-    "explain": ("regressions.explain", "Say why a treatment is slower: work or waiting, operators, memory."),
-    "bisect": ("regressions.bisect", "Find the commit that changed a metric."),
-    "find": ("models.find", "List the models in scripts, without measuring them."),
-    "corpora": ("models.corpora", "List the model scripts that come with benchwright."),
-    "plan": ("plan", "Show what would run, without running it."),
-    "install": ("suites.install", "Create a suite's environments."),
-    "prepare": ("suites.prepare", "Download a suite's data, so that run needs no network."),
-    "resolve": ("suites.resolve", "Print a suite fully resolved."),
-    "validate": ("validate", "Check suites, task files, specs and scripts for errors."),
-    "matrix": ("suites.matrix", "Run a suite once for each combination of options."),
-    "pin": ("suites.pin", "Pin the package versions of a suite."),
-    "dev": ("suites.dev", "Open a shell in a benchmark's environment."),
-    "new": ("suites.new", "Create a benchmark from a template."),
-    "runs": ("results.runs", "List, delete, prune and annotate runs."),
-    "show": ("results.show", "Show everything about a run."),
-    "plot": ("results.plot", "Draw a run or a benchmark's history in the terminal."),
-    "logs": ("results.logs", "Show a program's output."),
-    "report": ("results.report", "Report runs as text, HTML, Markdown, CSV or JSON."),
-    "export": ("results.export", "Export raw samples as JSON, CSV or Parquet."),
-    "compare": ("results.compare", "Compare runs, with confidence intervals and verdicts."),
-    "baseline": ("results.baseline", "Name runs to compare with."),
-    "diff-env": ("results.diff_env", "Show how the machine and packages of two runs differ."),
-    "history": ("regressions.history", "Show where a benchmark became slower or faster, over its runs."),
-    "watch": ("regressions.watch", "Measure each new commit of a repository, and report regressions."),
-    "ingest": ("store.ingest", "Add run folders to the store."),
-    "import": ("store.import_results", "Import results of other tools."),
-    "store": ("store.store", "Check, rebuild and migrate the store."),
-    "cache": ("cache", "List, verify and clean cached artifacts and builds."),
-    "devices": ("devices", "List devices to measure on, and their health."),
-    "nodes": ("suites.nodes", "Show or remove what was sent to other machines."),
-    "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
-    "completion": ("completion", "Print a shell completion script."),
+# heading of `--help` → name → module below benchwright.cli that holds `command`, and what `--help` says about it.
+GROUPS = {
+    "Measure": {
+        "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
+        "ab": ("regressions.ab", "Compare two revisions of a target, launched in turn, with a verdict."),
+        "find": ("models.find", "List the models in scripts and zoos, or the shipped corpora, without measuring."),
+        "plan": ("plan", "Show what would run, without running it."),
+    },
+    "Look": {
+        "show": ("results.show", "Show everything about a run."),
+        "report": ("results.report", "Report runs as text, HTML, Markdown, CSV or JSON."),
+        "runs": ("results.runs", "List, delete, prune and annotate runs."),
+        "plot": ("results.plot", "Draw a run or a benchmark's history in the terminal."),
+        "logs": ("results.logs", "Show a program's output."),
+        "export": ("results.export", "Export raw samples as JSON, CSV or Parquet."),
+        "history": ("regressions.history", "Show where a benchmark became slower or faster, over its runs."),
+        "explain": ("regressions.explain", "Say why a treatment is slower: work or waiting, operators, memory."),
+    },
+    "Compare": {
+        "compare": ("results.compare", "Compare runs, with confidence intervals and verdicts; or their environments."),
+        "baseline": ("results.baseline", "Name runs to compare with."),
+        "bisect": ("regressions.bisect", "Find the commit that changed a metric."),
+        "watch": ("regressions.watch", "Measure each new commit of a repository, and report regressions."),
+    },
+    "Suites": {
+        "install": ("suites.install", "Create a suite's environments."),
+        "prepare": ("suites.prepare", "Download a suite's data, so that run needs no network."),
+        "pin": ("suites.pin", "Pin the package versions of a suite."),
+        "dev": ("suites.dev", "Open a shell in a benchmark's environment."),
+        "new": ("suites.new", "Create a benchmark from a template."),
+        "resolve": ("suites.resolve", "Print a suite fully resolved."),
+        "validate": ("validate", "Check suites, task files, specs and scripts for errors."),
+        "matrix": ("suites.matrix", "Run a suite once for each combination of options."),
+    },
+    "Keep in order": {
+        "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
+        "devices": ("devices", "List devices to measure on, their health, and what was sent to them."),
+        "cache": ("cache", "List, verify and clean cached artifacts and builds."),
+        "store": ("store.store", "Check, rebuild and migrate the store."),
+        "import": ("store.import_results", "Import results of other tools, or run folders, into the store."),
+        "completion": ("completion", "Print a shell completion script."),
+    },
+}
+COMMANDS = {name: row for group in GROUPS.values() for name, row in group.items()}
+# Commands that became an option of another: they still work, and say so.
+MOVED = {
+    "corpora": ["find", "--corpora"],
+    "nodes": ["devices", "--sent"],
+    "diff-env": ["compare", "--env"],
+    "ingest": ["import", "benchwright"],
 }
 # What users of other tools type, with what it means here; not listed.
 _MEANT = {
-    "models": ["corpora"],
+    "models": ["find", "--corpora"],
     "benchmark": ["run"],
     "multirun": ["matrix"],
     "list": ["runs"],
@@ -98,12 +112,18 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"benchwright.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
+        if ctx.resilient_parsing:  # a shell completes the line
+            from benchwright.cli.suggestions import suggest
+
+            suggest(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:{width}}", about) for name, (_, about) in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,6 +133,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] in MOVED and not ctx.resilient_parsing:
+            click.echo(f"benchwright: '{args[0]}' is now '{' '.join(MOVED[args[0]])}'", err=True)
         return super().parse_args(ctx, meant(args))
 
     def invoke(self, ctx: click.Context) -> object:
@@ -121,6 +143,7 @@ class LazyGroup(click.Group):
         except click.NoSuchOption as error:
             if instead := _instead_of(error.option_name):
                 raise click.UsageError(f"no such option: {error.option_name}; {instead}", error.ctx) from None
+            _say_where_arguments_go(error)
             raise
 
 
@@ -142,7 +165,7 @@ def meant(args: list[str]) -> list[str]:
     sought = os.path.exists(file) or any(each.startswith("--search-dir") or each == "-s" for each in rest)
     if word not in COMMANDS and file.endswith(_TARGETS) and sought:
         return ["run", *args]
-    return [*_MEANT.get(word, [word]), *rest] if args else args
+    return [*(MOVED | _MEANT).get(word, [word]), *rest] if args else args
 
 
 def _instead_of(option: str) -> str | None:
@@ -151,6 +174,19 @@ def _instead_of(option: str) -> str | None:
 
     tables = (milabench_words, faipep_words, mlagility_words)
     return next((instead for table in tables if (instead := table.instead_of_option(option))), None)
+
+
+def _say_where_arguments_go(error: click.NoSuchOption) -> None:
+    """UsageError with the line that gives an option to the script, where one is named."""
+    from benchwright.cli.options import with_arguments_last
+
+    if error.ctx is None or (line := with_arguments_last(error.ctx)) is None:
+        return
+    bare = error.option_name.lstrip("-")
+    near = next((each for each in error.possibilities or () if did_you_mean(bare, [each.lstrip("-")])), None)
+    start = "if" if near is None else f"did you mean '{near}'? If"
+    text = f"no such option: {error.option_name}; {start} it is meant for the script, put it after --: {line}"
+    raise click.UsageError(text, error.ctx) from None
 
 
 def _remedy(args: list[str]) -> str:

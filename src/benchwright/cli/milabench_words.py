@@ -7,7 +7,7 @@ COMMANDS = {
     "cp-template": "use 'bw new NAME'",
     "gather": "use 'bw report RUN... --format csv', or 'bw export RUN... -o samples.csv' for every sample",
     "pip": "use 'bw dev --select NAME -- uv pip ...'",
-    "publish": "put results into a shared store: 'bw ingest --store postgresql://...'",
+    "publish": "put results into a shared store: 'bw import --store postgresql://...'",
     "summary": "use 'bw report RUN --format json -o FILE'",
 }
 OPTIONS = {
@@ -19,7 +19,7 @@ OPTIONS = {
     "--latest": "name the run, or write 'bw report last'",
     "--no-report": "redirect the report to /dev/null; it can be made later",
     "--noterm": "use --quiet; piped output is plain anyway",
-    "--publish": "put results into a shared store: 'bw ingest --store postgresql://...'",
+    "--publish": "put results into a shared store: 'bw import --store postgresql://...'",
     "--shorttrace": "the package that failed is named, and the whole log is kept",
 }
 

@@ -8,12 +8,12 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from benchwright.app.options import OPTIONS, SORTS, Option
+from benchwright.app.options import OF_SCRIPTS, OPTIONS, SORTS, Option
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 _HELP = "benchwright.help"  # in the context: which options to list; None: the common ones
+_TYPED = "benchwright.typed"  # in the context: the words as they were typed
 _ALL = "all"
-_COMMON, _OTHER = "Common options", "Other options"
+_COMMON, _OTHER, _OWN = "Common options", "Other options", "Options"
 
 
 class TableOption(click.Option):
@@ -99,6 +100,8 @@ def options(*names: str, **helps: str) -> Callable[[AnyFunction], AnyFunction]:
 class PassingCommand(click.Command):
     """A command that takes `-- any command` at its end: what follows the first `--` is left untouched."""
 
+    passed = "[-- COMMAND...]"
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
             at = args.index("--")
@@ -107,20 +110,28 @@ class PassingCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
+        return [*super().collect_usage_pieces(ctx), self.passed]
 
 
 class TargetCommand(PassingCommand):
-    """`--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them."""
+    """`--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them.
+
+    What follows `--` is a command or, behind scripts, their arguments.
+    """
+
+    passed = "[-- COMMAND|ARGS...]"
+    own_first = False  # --help lists the command's own options, and leaves those of `run` to --help-all
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" not in args and (at := self._program_at(ctx, args)) is not None:
-            line = shlex.join([*args[:at], "--", *args[at:]])
+            here = os.path.join(".", args[at]) if os.sep not in args[at] and os.path.exists(args[at]) else args[at]
+            line = shlex.join([*args[:at], "--", here, *args[at + 1 :]])
             raise InvalidInput(
                 "is a program",
                 where=args[at],
                 remedy=f"put -- before it: benchwright {ctx.info_name} {line}",
             )
+        ctx.meta[_TYPED] = tuple(args)
         return super().parse_args(ctx, args)
 
     def _program_at(self, ctx: click.Context, args: list[str]) -> int | None:
@@ -145,7 +156,13 @@ class TargetCommand(PassingCommand):
             is_eager=True,
             expose_value=False,
             callback=_show_help,
-            help=f"Options for KIND ({', '.join(SORTS)}); --help-all lists all.",
+            help=(
+                "--help-all also lists the options of run; --help KIND those for "
+                if self.own_first
+                else "Options for KIND ("
+            )
+            + ", ".join(SORTS)
+            + ("." if self.own_first else "); --help-all lists all."),
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -156,14 +173,23 @@ class TargetCommand(PassingCommand):
             row = getattr(parameter, "row", None)
             if not isinstance(parameter, click.Option) or not _is_listed(row, wanted):
                 continue
-            if wanted is None and parameter.help:
+            if self.own_first and wanted is None and row is not None:
+                continue
+            if wanted is None and parameter.help and not self.own_first:
                 parameter.help = _first_sentence(parameter.help)
             if record := parameter.get_help_record(ctx):
                 heading = _COMMON if wanted is None else _OTHER if row is None else row.section
+                heading = _OWN if self.own_first and row is None else heading
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+class OwnFirstCommand(TargetCommand):
+    """A command that adds options of its own to those of `run`, and lists these with `--help-all` only."""
+
+    own_first = True
 
 
 def _is_program(word: str) -> bool:
@@ -199,6 +225,46 @@ def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> No
         _show_help(ctx, parameter, _ALL)
 
 
+def with_arguments_last(ctx: click.Context, flags: Collection[str] = ()) -> str | None:
+    """The line that was typed, with `flags`, unknown options and their values moved behind `--`; None without a script."""
+    if _TYPED not in ctx.meta:
+        return None
+    known = {flag for parameter in ctx.command.get_params(ctx) for flag in (*parameter.opts, *parameter.secondary_opts)}
+    typed = ctx.meta[_TYPED]
+    at = typed.index("--") if "--" in typed else len(typed)
+    words: list[str] = []
+    arguments: list[str] = []
+    into = words
+    for word in typed[:at]:
+        flag = word.partition("=")[0]
+        if flag.startswith("-") and not flag.lstrip("-")[:1].isdigit():
+            into = words if flag in known and flag not in flags else arguments
+        elif _is_script(word):
+            into = words
+        into.append(word)
+    if not any(map(_is_script, words)):
+        return None
+    return shlex.join(["benchwright", ctx.info_name or "run", *words, "--", *arguments, *typed[at + 1 :]])
+
+
+def _is_script(word: str) -> bool:
+    path = word.partition("::")[0]
+    return path.endswith(".py") and os.path.isfile(path)
+
+
+def _refuse_options_of_scripts(ctx: click.Context, given: Sequence[str], targets: Sequence[str]) -> None:
+    """InvalidInput for an option that no script takes, where nothing but scripts is named: it may be the script's own."""
+    if not targets or not all(map(_is_script, targets)):
+        return
+    rows = [row for row in map(OPTIONS.__getitem__, given) if row.applies and not OF_SCRIPTS.intersection(row.applies)]
+    if rows and (line := with_arguments_last(ctx, [flag for row in rows for flag in (*row.flags, *row.aliases)])):
+        raise InvalidInput(
+            f"applies to {rows[0].applies_to}, not to scripts",
+            where=rows[0].flags[-1],
+            remedy=f"leave it out; if it is meant for the script: {line}",
+        )
+
+
 def target_options(
     *, without: tuple[str, ...] = (), applying_to: str | None = None
 ) -> Callable[[AnyFunction], AnyFunction]:
@@ -223,9 +289,10 @@ def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str
     from benchwright.app.requests import order_of
 
     command = ctx.meta.get("command", ())
-    if "command" in ctx.meta and not command:
+    if "command" in ctx.meta and not command and not targets:
         raise InvalidInput(
             "there is no command after --", remedy="write one, such as: benchwright run -- python train.py"
         )
     given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    _refuse_options_of_scripts(ctx, given, targets)
     return order_of(values, given, targets=targets, command=command)

@@ -25,8 +25,8 @@ _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
   benchwright run --metric 'speed=Speed: {number} samples/sec' -- python train.py
+  benchwright run train.py --repeat 6 -- --epochs 1
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py' --prepare 'rm -rf cache'
-  benchwright run tasks.cfg --task resnet50 --num-gpus 0
   benchwright run bert.py --runtime torch-eager,onnxruntime --param batch_size=1,8
   benchwright run suite.yaml --select vision --repeat 6
 """
@@ -36,7 +36,8 @@ Examples:
 @target_options()
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
-    """Measure TARGETS (suites, task files, specs, scripts, models) or a command, and keep the results.
+    """Measure TARGETS (suites, task files, specs, scripts, models) or a command. Behind scripts, words after -- are
+    each script's arguments.
 
     Exit code: 0 success, 1 a benchmark failed, 2 wrong input, 3 nothing could be measured, 130 interrupted (resumable).
     """

@@ -35,6 +35,7 @@ class KindOptions(msgspec.Struct, frozen=True, kw_only=True):
     script_args: tuple[str, ...] = ()
     python: str | None = None  # the interpreter for scripts
     cwd: str | None = None
+    one_of_many: bool = False  # a script of a folder, which the user did not name itself
     as_: str | None = None  # how to measure a script: loop, models or command
     select: tuple[str, ...] = ()  # of a suite: only these names, groups or tags
     exclude: tuple[str, ...] = ()
@@ -53,9 +54,9 @@ class Kind(Protocol):
     """
 
     name: str  # what `--format` calls it, and `Benchmark.kind` holds
-    promises_rate: bool = False  # whether a benchmark without a rate has failed
     has_score: bool = False  # whether the rates of its benchmarks make a score, which reports show
     probe_packages: tuple[str, ...] = ("benchprobe",)  # what its programs can import without installing it
+    takes_arguments: bool = False  # whether its programs get the words after `--`, and those of `--script-args`
     fills_words: bool = False  # whether its command lines are known only once they are planned
 
     def recognises(self, target: str) -> bool:
@@ -166,6 +167,10 @@ class Kind(Protocol):
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         """What takes from the events of one launch what is special to this kind."""
         return PlainGatherer()
+
+    def promises_rate(self, benchmark: Benchmark) -> bool:
+        """Whether the benchmark has failed if it ends without a rate."""
+        return False
 
     def report(self, report: Report) -> Contribution:
         """What it adds to the report of a run that has benchmarks of this kind, beside what is said of any benchmark.

@@ -32,6 +32,27 @@ def default_python() -> str:
     return shutil.which("python") or shutil.which("python3") or sys.executable
 
 
+def check_starts(python: str) -> None:
+    """InvalidInput if `python` is a script, such as pyenv's shims, that finds no interpreter to start."""
+    import subprocess
+
+    path = shutil.which(python)
+    try:
+        with open(path or "", "rb") as file:
+            if file.read(2) != b"#!":
+                return
+        tried = subprocess.run([path or python, "-c", ""], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return  # said when it is started
+    if tried.returncode == 0:
+        return
+    said = " ".join(line.strip() for line in tried.stderr.partition("\nNote:")[0].splitlines() if line.strip())
+    remedy = "give the path of an interpreter, such as ~/.pyenv/versions/3.11.9/bin/python, or of an environment's bin/python"
+    raise InvalidInput(
+        f"{path} starts no Python: {said or 'no reason given'}", where=f"--python {python}", remedy=remedy
+    )
+
+
 def ask(python: str, module: str, words: Sequence[str], *, patience_s: float) -> CompletedProcess[str]:
     """What `module` of benchmodels prints in `python`, which finds the libraries that a launch would: our packages, then $PYTHONPATH."""
     import subprocess

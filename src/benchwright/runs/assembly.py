@@ -57,7 +57,7 @@ def assemble(parts: RunParts, kinds: Kinds) -> Run:
                 machine=parts.machine,
                 packages=parts.packages,
                 workers=settings.workers,
-                promises_rate=kinds(benchmark).promises_rate,
+                promises_rate=kinds(benchmark).promises_rate(benchmark),
             )
             for benchmark in parts.stored.benchmarks
         ]

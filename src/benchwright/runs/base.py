@@ -13,9 +13,9 @@ from benchwright.record.base import GathersEvents
 class RunKind(PlansJobs, GathersEvents, Protocol):
     """A kind, as runs know it."""
 
-    promises_rate: bool
     fills_words: bool
 
+    def promises_rate(self, benchmark: Benchmark) -> bool: ...
     def code_files(self, benchmark: Benchmark) -> list[str]: ...
     def known_sums(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]: ...
 

@@ -112,7 +112,7 @@ def connect(database: Database, *, create: bool, patience_s: float | None = None
 
 
 def no_store_yet(where: str) -> NoStoreYet:
-    remedy = "measure something, or ingest runs: benchwright ingest"
+    remedy = "measure something, or add runs: benchwright import RUNDIR"
     return NoStoreYet("there is no store yet", where=where, remedy=remedy)
 
 

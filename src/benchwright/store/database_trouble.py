@@ -12,8 +12,8 @@ from benchwright.core.errors import StoreTrouble
 
 _NOTHING_LOST = "no result is lost, the run folders have them all"
 _REBUILD = "rebuild it from the run folders: benchwright store rebuild"
-_INGEST_LATER = f"try again later with 'benchwright ingest'; {_NOTHING_LOST}"
-_MAKE_ROOM = f"free some space, then 'benchwright ingest'; {_NOTHING_LOST}"
+_INGEST_LATER = f"try again later with 'benchwright import'; {_NOTHING_LOST}"
+_MAKE_ROOM = f"free some space, then 'benchwright import'; {_NOTHING_LOST}"
 _SERVER = "check that the server runs and the address is right, or choose another store with --store"
 _WRITABLE = "make it writable, or choose another store with --store"
 

@@ -439,7 +439,7 @@ def test_pairs_of_disturbed_launches_do_not_decide_and_say_so() -> None:
     assert (effect.verdict, effect.interval, effect.pairs) == (Verdict.INCONCLUSIVE, None, ())
     assert str(effect.doubts[0]) == f"20 of 20 pairs do not count: their launches {DISTURBING['busy']}"
     advice = "none is left, and a verdict takes 6; use a larger --repeat or a quieter machine, or judge by CPU time: "
-    assert effect.advice == advice + "bw compare last --between A B --metric process.cpu_time"
+    assert effect.advice == advice + "bw compare run.1 --between old new --metric process.cpu_time"
     assert tuple(map(str, compared.doubts)) == tuple(
         f"{name}: something busy (20 of 20 launches)" for name in ("old", "new")
     )

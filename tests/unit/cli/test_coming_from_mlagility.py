@@ -78,7 +78,7 @@ def test_words_of_mlagility_mean_ours() -> None:
     assert meant(["cache", "report", "-d", "A", "B"]) == ["report", "--all", "-d", "A", "B"]
     assert meant(["cache", "list"]) == ["cache", "list"]
     assert meant(["version"]) == ["--version"]
-    assert meant(["models", "location"]) == ["corpora", "location"]
+    assert meant(["models", "location"]) == ["find", "--corpora", "location"]
 
 
 def test_find_lists_what_plan_plans_of_a_corpus_that_is_a_zoo() -> None:

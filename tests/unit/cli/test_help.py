@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchwright.app.options import OPTIONS, SORTS
-from benchwright.cli.main import COMMANDS, cli
+from benchwright.cli.main import COMMANDS, GROUPS, MOVED, cli
 
 SCREEN = 40  # lines
 
@@ -46,6 +46,25 @@ def test_the_help_of_a_kind_lists_what_applies_to_it_and_nothing_else(sort: str)
             assert flag in listed
         else:
             assert flag not in listed
+
+
+def test_the_commands_are_listed_in_five_groups() -> None:
+    text = help_of("--help")
+    assert re.findall(r"^([A-Z][a-z ]+):$", text, re.MULTILINE) == ["Options", *GROUPS]
+    assert re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE) == list(COMMANDS)
+    assert not set(MOVED) & set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["ab", "bisect", "watch"])
+def test_commands_that_add_to_run_show_their_own_options_and_the_rest_on_demand(name: str) -> None:
+    own, every = flags_in(help_of(name, "--help")), flags_in(help_of(name, "--help-all"))
+    assert own < every
+    assert {"--build", "--repo-dir", "--help"} <= own
+    assert not own & {"--timeout", "--runtime", "--kvstore"}
+    assert {"--timeout", "--runtime", "--kvstore"} <= every
+    assert "--help-all also lists the options of run" in " ".join(help_of(name, "--help").split())
+    text = help_of(name, "--help-all")
+    assert text.index("--build") < text.index("--timeout")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

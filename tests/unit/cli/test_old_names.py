@@ -48,6 +48,12 @@ def test_multirun_is_matrix_and_is_not_listed(monkeypatch: pytest.MonkeyPatch) -
         ("help runs delete", "runs delete --help"),
         ("version", "--version"),
         ("-- true x", "run -- true x"),
+        ("corpora location", "find --corpora location"),
+        ("models location", "find --corpora location"),
+        ("nodes --clean", "devices --sent --clean"),
+        ("diff-env a b", "compare --env a b"),
+        ("ingest runs/x", "import benchwright runs/x"),
+        ("help diff-env", "compare --env --help"),
         ("--version", "--version"),
         ("run list", "run list"),
         ("", ""),
@@ -55,6 +61,18 @@ def test_multirun_is_matrix_and_is_not_listed(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_words_of_other_tools_lead_to_the_command(typed: str, meant_by_it: str) -> None:
     assert meant(typed.split()) == meant_by_it.split()
+
+
+def test_a_command_that_moved_works_and_says_what_to_type(tmp_path: Path) -> None:
+    old, new = (
+        CliRunner().invoke(cli, words) for words in (["corpora", "location"], ["find", "--corpora", "location"])
+    )
+    assert (old.stdout, new.stderr) == (new.stdout, "")
+    assert old.stderr == "benchwright: 'corpora' is now 'find --corpora'\n"
+    done = CliRunner().invoke(cli, ["devices", "--clean"], standalone_mode=False)
+    assert "--clean: is about what was sent to machines; add --sent" in str(done.exception)
+    done = CliRunner().invoke(cli, ["compare", "--env", "a", "b", "c"], standalone_mode=False)
+    assert "--env: compares the environments of two runs" in str(done.exception)
 
 
 def test_a_file_that_can_be_measured_is_a_target_of_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,6 +269,8 @@ def explain(stage: str, number: int, program: str, cwd: str) -> str:
 
 
 def _explain_missing(program: str, cwd: str) -> str:
+    if "/" not in program and os.path.isfile(os.path.join(cwd, program)):
+        return f"command '{program}' was not found on PATH; to run the file of this folder, write ./{program}"
     if "/" not in program:
         return f"command '{program}' was not found on PATH; check its spelling or give its path"
     if os.path.exists(os.path.join(cwd, program)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -59,7 +60,6 @@ from benchwright.core.run import Result, Run
 # enough to call two runs the same.
 DEFAULT_MARGIN = 0.02
 _LOPSIDED = Note(text="the side with fewer launches is much noisier", remedy="give both the same number of launches")
-_BY_CPU_TIME = f"bw compare last --between A B --metric {CPU_TIME}"
 
 
 class ComparedRow(NamedTuple):
@@ -155,7 +155,8 @@ def compare_interleaved(
         left_out=lambda m: disturbed.blocks(m.metric, m.unit),
     )
     made = len({x.block for x in before.counted} & {x.block for x in after.counted})
-    rows = [_with_left_out(row, disturbed, made) for row in rows]
+    by_cpu_time = shlex.join(["bw", "compare", run.id, "--between", control, treatment, "--metric", CPU_TIME])
+    rows = [_with_left_out(row, disturbed, made, by_cpu_time) for row in rows]
     missing = [*failures(before, after), *missing]
     return Comparison(
         control=control,
@@ -169,15 +170,15 @@ def compare_interleaved(
     )
 
 
-def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, made: int) -> ComparedRow:
-    """Says which pairs do not count, and whether too few do."""
+def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, made: int, by_cpu_time: str) -> ComparedRow:
+    """Says which pairs do not count, and whether too few do; `by_cpu_time`: the command that judges without them."""
     effect, note = disturbed.told(row.effect, made)
     if note is None:
         return row._replace(effect=effect)
     left = made - len(disturbed.blocks(effect.metric, effect.unit))
     if row.estimate is None and effect.verdict is Verdict.INCONCLUSIVE and left < FEWEST_LAUNCHES:
         advice = (
-            f"{too_few_left(left)}; use a larger --repeat or a quieter machine, or judge by CPU time: {_BY_CPU_TIME}"
+            f"{too_few_left(left)}; use a larger --repeat or a quieter machine, or judge by CPU time: {by_cpu_time}"
         )
         effect = msgspec.structs.replace(effect, advice=advice)
     return row._replace(effect=effect)

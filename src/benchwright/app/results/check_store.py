@@ -31,9 +31,9 @@ def folder_problems(results: Results) -> Iterator[str]:
             continue
         if folder.unique_id not in stored:
             if run.ended is not None:
-                yield f"{folder.id}: not in the store; add it with: benchwright ingest {folder.path}"
+                yield f"{folder.id}: not in the store; add it with: benchwright import {folder.path}"
         elif stored[folder.unique_id] != digest_of(folder):
-            yield f"{folder.id}: its files changed after it was stored; update it with: benchwright ingest {folder.path}"
+            yield f"{folder.id}: its files changed after it was stored; update it with: benchwright import {folder.path}"
         yield from _not_following(folder, run)
 
 

@@ -1,4 +1,4 @@
-"""`benchwright corpora`."""
+"""`benchwright find --corpora`."""
 
 from __future__ import annotations
 
@@ -6,29 +6,22 @@ import json
 
 import click
 
-from benchwright.cli.options import options
-
-_EXAMPLES = """\b
-Examples:
-  benchwright corpora
-  benchwright corpora location
-  benchwright run --all --search-dir selftest
-"""
+from benchwright.core.errors import InvalidInput
 
 
-@click.command(epilog=_EXAMPLES)
-@click.argument("what", type=click.Choice(["list", "location"]), default="list")
-@options("python")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(what: str, python: str | None, as_json: bool) -> None:
-    """List the corpora: folders of model scripts that come with benchwright, and zoos. Or print where those folders are."""
+def show_corpora(words: tuple[str, ...], python: str | None, *, as_json: bool) -> None:
+    """Folders of model scripts that come with benchwright, and zoos; with the word `location`, where those folders are."""
     from benchwright.kinds.interpreter import default_python
     from benchwright.kinds.models.corpora import corpora_folder, shipped_corpora
     from benchwright.kinds.models.scripts import scripts_in
     from benchwright.kinds.models.zoo.listing import listed_zoos
     from benchwright.kinds.models.zoo.targets import CORPORA
 
-    if what == "location":
+    if words not in ((), ("list",), ("location",)):
+        raise InvalidInput(
+            f"'{' '.join(words)}' is no word for it", where="--corpora", remedy="write location, or nothing"
+        )
+    if words == ("location",):
         click.echo(json.dumps({"location": corpora_folder()}) if as_json else corpora_folder())
         return
     found: list[dict[str, object]] = [

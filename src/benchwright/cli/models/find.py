@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.cli.options import options
+from benchwright.cli.options import PassingCommand, options
 from benchwright.cli.terminal import coloured, terminal_width, with_all_scripts
 from benchwright.core.errors import InvalidInput, TooManyScripts
 
@@ -21,13 +21,25 @@ _EXAMPLES = """\b
 Examples:
   benchwright find bert.py
   benchwright find bert.py --param batch_size=1,8 --max-depth 1 --json
-  benchwright find bert.py::BertModel
+  benchwright find bert.py::BertModel -- --layers 2
   benchwright find 'timm:resnet*' transformers:bert
+  benchwright find --corpora
 """
 
 
-@click.command(epilog=_EXAMPLES)
+class _FindCommand(PassingCommand):
+    """What follows `--` are arguments of the scripts."""
+
+    passed = "[-- ARGS...]"
+
+
+@click.command(cls=_FindCommand, epilog=_EXAMPLES)
 @click.argument("scripts", nargs=-1)
+@click.option(
+    "--corpora",
+    is_flag=True,
+    help="List the corpora instead: folders of model scripts that come with benchwright, and zoos; --corpora location prints where they are.",
+)
 @options(
     "modules", "params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd"
 )
@@ -44,7 +56,8 @@ Examples:
     as_json="Print the models as JSON.",
     quiet="No progress.",
 )
-def command(scripts: tuple[str, ...], **values: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **values: Any) -> int:
     """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
 
     Of a zoo (timm:resnet*), list its models without building them.
@@ -53,6 +66,11 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     since is not run again; --rebuild always does. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
     models found.
     """
+    if corpora:
+        from benchwright.cli.models.corpora import show_corpora
+
+        show_corpora(scripts, values["python"], as_json=values["as_json"])
+        return 0
     from benchwright.app.missing_module import explained
     from benchwright.app.progress.terminal import open_progress
     from benchwright.app.requests import request_of
@@ -78,7 +96,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
             return 0
         values |= {"search_dirs": folders, "all_scripts": bool(folders)}
     folder = BaseFolder.choose(values["base"], os.environ)
-    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts)
+    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts, command=ctx.meta.get("command", ()))
     try:
         resolved = resolve(request)
     except TooManyScripts as many:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.options import OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions import notifying
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.results.output import chosen_format, put_out
@@ -36,7 +36,7 @@ _OWN = (
 )
 
 
-@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@click.command(cls=OwnFirstCommand, epilog=_EXAMPLES)
 @click.option(
     "--control",
     metavar="REVISION",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.options import OwnFirstCommand, order_from, target_options
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.errors import InvalidInput
 
@@ -32,7 +32,7 @@ _WORDS = "benchwright.words"
 _OWN = ("build", "repo_dir", "metrics", "posterior", "min_effect", "budget", "most_launches", "direction", "resume")
 
 
-class _BisectCommand(TargetCommand):
+class _BisectCommand(OwnFirstCommand):
     """`--resume` without anything else goes on with the newest bisection of this folder."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ import click
 from msgspec.structs import replace
 
 from benchwright.app.option_values import comma_words
-from benchwright.cli.options import Count, TargetCommand, order_from, target_options
+from benchwright.cli.options import Count, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.regressions.notifying import notify_options
 from benchwright.cli.regressions.notifying import targets as targets_of_notices
@@ -46,7 +46,7 @@ _OWN = (
 )
 
 
-class WatchCommand(TargetCommand):
+class WatchCommand(OwnFirstCommand):
     """The spelling of FAI-PEP's repo driver, with underscores, is understood too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

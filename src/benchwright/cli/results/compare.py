@@ -20,6 +20,11 @@ from benchwright.core.numbers.quantities import parse_percentage
     "--between", nargs=2, metavar="A B", help="Compare two benchmarks of ONE run that were measured interleaved."
 )
 @click.option(
+    "--env",
+    is_flag=True,
+    help="Show instead how the machine, the settings and the packages of two runs differ; with one run, from the last.",
+)
+@click.option(
     "--margin",
     metavar="PERCENT",
     help="Differences up to this count as the same.  [default: 2%; of an A/B, its --min-effect]",
@@ -49,6 +54,7 @@ def command(
     runs: tuple[str, ...],
     baseline: str | None,
     between: tuple[str, str] | None,
+    env: bool,
     margin: str | None,
     run_to_run: str | None,
     metrics: tuple[str, ...],
@@ -68,6 +74,12 @@ def command(
     The first run is the control, the others are treatments. Runs of different machines or commands are refused without
     --anyway. To compare commands measured together (`run -c A -c B`) as pairs, use --between.
     """
+    if env:
+        from benchwright.cli.results.diff_env import show_differences
+
+        named = [f"baseline:{baseline}", *runs] if baseline else runs
+        show_differences(named, base, store, as_json=as_json or format_ == "json")
+        return 0
     from benchwright.app.results.compare import compare_runs, failing, render
     from benchwright.report.comparison import count_words
 

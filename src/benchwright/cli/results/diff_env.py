@@ -1,23 +1,23 @@
-"""`benchwright diff-env`."""
+"""`benchwright compare --env`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 import msgspec
 
-from benchwright.cli.where import open_results, where_options
+from benchwright.cli.where import open_results
 from benchwright.cli.working import Working
+from benchwright.core.errors import InvalidInput
 
 
-@click.command(epilog="Example: benchwright diff-env train.2026-11-14 last")
-@click.argument("control")
-@click.argument("treatment", default="last")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-@where_options
-def command(control: str, treatment: str, as_json: bool, base: str | None, store: str | None) -> None:
-    """Show how the machine, the settings and the package versions of two runs differ."""
+def show_differences(runs: Sequence[str], base: str | None, store: str | None, *, as_json: bool) -> None:
+    """How the machine, the settings and the package versions of two runs differ; of one run, to the last."""
+    if len(runs) not in (1, 2):
+        raise InvalidInput("compares the environments of two runs", where="--env", remedy="name one or two runs")
+    control, treatment = (*runs, "last")[:2]
     from benchwright.analysis.comparison.differences import differences
 
     with Working("reading the runs"), open_results(base, store) as results:

@@ -1,4 +1,4 @@
-"""`benchwright nodes`."""
+"""`benchwright devices --sent`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,9 @@ import shutil
 
 import click
 
-_EXAMPLES = """\b
-Examples:
-  benchwright nodes --on ssh:pi@10.0.0.7
-  benchwright nodes --system cluster.yaml --clean
-"""
 
-
-@click.command(epilog=_EXAMPLES)
-@click.option("--on", metavar="ssh:HOST", help="One machine: ssh:[USER@]HOST[:PORT].")
-@click.option("--system", metavar="FILE", help="The nodes of a system file.")
-@click.option("--remote-dir", metavar="DIR", help="Folder that files were sent to, if it was given then.")
-@click.option("--clean", is_flag=True, help="Remove what was sent.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(on: str | None, system: str | None, remote_dir: str | None, clean: bool, as_json: bool) -> int:
-    """Show what was sent to machines that share no file system with this one, or remove it.
-
-    Exit code: 0 success, 1 a machine could not be reached.
-    """
+def show_sent(on: str | None, system: str | None, remote_dir: str | None, *, clean: bool, as_json: bool) -> int:
+    """What was sent to machines that share no file system with this one, or its removal; 1 if one could not be reached."""
     from benchwright.core.errors import CannotMeasure, InvalidInput
     from benchwright.core.node.system import System
     from benchwright.executors.ssh_connection import SshConnection
@@ -34,7 +19,7 @@ def command(on: str | None, system: str | None, remote_dir: str | None, clean: b
 
     if (on is None) == (system is None):
         raise InvalidInput(
-            "name a machine, or a file with nodes", where="nodes", remedy="give --on ssh:HOST or --system FILE"
+            "name a machine, or a file with nodes", where="devices --sent", remedy="give --on ssh:HOST or --system FILE"
         )
     described = read_system(system)[0] if system is not None else System()
     if on is not None:

@@ -136,10 +136,9 @@ def _check_options(target: str, options: KindOptions) -> None:
     if options.models.onnx_opset is not None and ending.lower() != ".pt2":
         text = f"a {ending} file is not exported, so it keeps its operator set"
         raise InvalidInput(text, where=target, remedy="leave out --onnx-opset")
-    for given, name in ((any(options.points), "--param"), (options.script_args, "--script-args")):
-        if given:
-            text = f"{name} is for scripts: a model file has no arguments"
-            raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
+    if any(options.points):
+        text = "--param is for scripts: a model file has no arguments"
+        raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
 
 
 def _check_content(path: Path, ending: str) -> None:

@@ -19,6 +19,7 @@ from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
 from benchwright.kinds.models.training import USUAL_STOP
 from benchwright.kinds.sweep import named_point, script_arguments, variables
 
+_PLAIN = "measured as a command: it imports nothing that could hold a model, and has no loop of benchprobe's"
 MEMBER = "::"  # script.py::BertModel
 
 
@@ -26,6 +27,7 @@ class ScriptKind(ModelsKind):
     """Reads one script as one benchmark for each point of a sweep."""
 
     name = "script"
+    takes_arguments = True
 
     def recognises(self, target: str) -> bool:
         path = target.partition(MEMBER)[0]
@@ -35,7 +37,7 @@ class ScriptKind(ModelsKind):
         place, _, members = target.partition(MEMBER)
         path = Path(place).absolute()
         notes = checked_notes(path) if options.as_ != "command" else _notes_if_readable(path)
-        as_ = options.as_ or ("models" if members else _usual_way(notes))
+        as_ = options.as_ or ("models" if members else _usual_way(notes, options))
         if is_notebook(path.name) and as_ in ("loop", "command"):
             remedy = "convert it first: jupyter nbconvert --to script"
             raise InvalidInput(f"is a notebook, which cannot be measured as a {as_}", where=place, remedy=remedy)
@@ -59,14 +61,17 @@ class ScriptKind(ModelsKind):
                     parameters=point,
                     env=variables(point),
                     labels=notes.labels,
+                    notes=(_PLAIN,) if as_ == "command" and options.as_ is None else (),
                 )
             )
         return found
 
 
-def _usual_way(notes: ScriptNotes) -> str:
+def _usual_way(notes: ScriptNotes, options: KindOptions) -> str:
     if notes.uses_loop:
         return "loop"
+    if notes.needs_nothing and not options.one_of_many and not options.models.runtimes:
+        return "command"
     return "training" if notes.trains else "models"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tokenize
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class ScriptNotes(msgspec.Struct, frozen=True):
     docstring: str | None
     uses_loop: bool  # benchprobe's iterate: measure its loop, not its models
     trains: bool = False  # it takes gradients and optimizer steps: measure these
+    needs_nothing: bool = False  # it imports the standard library only, so no model can be in it
     foreign: bool = False  # it imports another tool's package, which benchmodels.compat may replace
 
 
@@ -38,7 +40,8 @@ def read_notes(path: Path) -> ScriptNotes:
         docstring=docstring[:_LONGEST_NOTE] if docstring else None,
         uses_loop=_uses_loop(tree),
         trains=looks_like_training(tree),
-        foreign=_is_foreign(tree),
+        needs_nothing=all(name in sys.stdlib_module_names for name in _imported(tree)),
+        foreign=any(name in PACKAGES for name in _imported(tree)),
     )
 
 
@@ -75,10 +78,12 @@ def matches_label(labels: dict[str, str], key: str, value: str) -> bool:
     return key in labels and value in labels[key].split(",")
 
 
-def _is_foreign(tree: ast.Module) -> bool:
+def _imported(tree: ast.Module) -> set[str]:
+    """The packages it imports by name; a relative import is one of `.`."""
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
-    return any(name.split(".")[0] in PACKAGES for name in names)
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names += ["." if node.level else node.module or "" for node in froms]
+    return {name.split(".")[0] for name in names}
 
 
 def _uses_loop(tree: ast.Module) -> bool:

@@ -50,4 +50,6 @@ def _way_to(value: object, word: str) -> tuple[object, ...] | None:
             return (key, *rest)
         if isinstance(item, list) and ",".join(map(str, item)) == word:
             return (key,)
+        if key == "command" and isinstance(item, str) and word in item:
+            return (key,)
     return None

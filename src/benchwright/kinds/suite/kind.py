@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.core.inputs.request import Request
 from benchwright.core.settings import RunSettings
@@ -25,7 +25,7 @@ class SuiteKind(Kind):
     """Reads suites, and runs their benchmarks in the environments that `install` made for them."""
 
     name = "suite"
-    promises_rate = has_score = True
+    has_score = True
     fills_words = True
 
     def recognises(self, target: str) -> bool:
@@ -125,11 +125,20 @@ class SuiteKind(Kind):
         gatherer.observations = _observations(benchmark)
         return gatherer
 
+    def promises_rate(self, benchmark: Benchmark) -> bool:
+        """A script's loop, or what the entry reads from its output; of a command the time is known."""
+        return not isinstance(benchmark.workload, Command)
+
     def code_files(self, benchmark: Benchmark) -> list[str]:
         """Every file of its folder, and of the folder its suite's benchmarks share."""
+        from benchwright.kinds.suite.read.folder import has_program
+
         if benchmark.folder is None:
             return []
         folder = benchmark.folder.path
+        config = benchmark.folder.config
+        if not config.get("definition") and has_program(config):  # a command or script in the suite's own folder
+            return [] if benchmark.workload.script is None else [benchmark.workload.script]
         return [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
 
 

@@ -1,4 +1,4 @@
-"""`history --format html`: each series drawn run by run with its changes marked, and the table of the changes. No script."""
+"""`history --format html`: each series drawn run by run with its changes marked, and the table of the changes. Its only script is the choice of the theme."""
 
 from __future__ import annotations
 
@@ -9,43 +9,53 @@ from markupsafe import Markup
 
 from benchwright.core.results.history import BenchmarkHistory
 from benchwright.report.document import ReportTable
-from benchwright.report.html.pages import render
+from benchwright.report.html.pages import page_of
 from benchwright.report.html.tables import escaped
 from benchwright.report.tables.history import change_words, heading, history_table, summary_words
 from benchwright.report.text.axis import reach
 from benchwright.report.text.canvas import axis_marks
 from benchwright.report.text.numbers import format_value, moment
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 1000, 240, 90, 14, 28
+_HEIGHT, _LEFT, _TOP, _BOTTOM = 240, 90, 14, 28
+_WIDE, _NARROW = 1000, 360  # a phone shows the narrow drawing, in which letters keep their size
+_SCRIPTS = ("theme.js", "history.js")
 _MOST_TITLES = 2000  # points with a text of their own
 
 
 class HistoryView(NamedTuple):
     heading: str
     words: str
-    drawing: Markup
+    drawings: tuple[Markup, Markup]
     table: ReportTable
 
 
 def history_html(series: Sequence[BenchmarkHistory]) -> str:
-    views = [HistoryView(heading(each), summary_words(each), _drawing(each), history_table([each])) for each in series]
-    return render("history.html", scripted=False, series=views)
+    views = [
+        HistoryView(
+            heading(each),
+            summary_words(each),
+            (_drawing(each, "wide", _WIDE), _drawing(each, "narrow", _NARROW)),
+            history_table([each]),
+        )
+        for each in series
+    ]
+    return page_of("history.html", _SCRIPTS, {"series": views})
 
 
-def _drawing(series: BenchmarkHistory) -> Markup:
+def _drawing(series: BenchmarkHistory, name: str, width: int) -> Markup:
     """Every text goes through `escaped`; the rest are numbers."""
     low, high = reach([point.value for point in series.points])
     last = max(1, len(series.points) - 1)
 
     def across(place: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 10) * place / last
+        return _LEFT + (width - _LEFT - 10) * place / last
 
     def down(value: float) -> float:
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - min(max(value, low), high)) / (high - low)
 
     parts = []
     for value, text in axis_marks(low, high, series.unit, 5):
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH}" y1="{down(value):.1f}" y2="{down(value):.1f}"/>')
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{width}" y1="{down(value):.1f}" y2="{down(value):.1f}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{down(value) + 4:.1f}" text-anchor="end">{escaped(text)}</text>')
     start, level = 0, series.changes[0].before if series.changes else None
     for change in (*series.changes, None):
@@ -70,9 +80,10 @@ def _drawing(series: BenchmarkHistory) -> Markup:
             f'<circle class="{kind}" cx="{across(number):.1f}" cy="{down(point.value):.1f}" r="3">{title}</circle>'
         )
     for place, anchor in ((0, "start"), (len(series.points) - 1, "end")):
-        when = escaped(moment(series.points[place].started))
+        when = moment(series.points[place].started)
+        when = escaped(when if width == _WIDE else when.partition(",")[0])  # the day: there is no room for the hour
         parts.append(f'<text x="{across(place):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{when}</text>')
     label = escaped(f"{heading(series)}: {summary_words(series)}")
     return Markup(  # noqa: S704
-        f'<svg class="history" role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}">{"".join(parts)}</svg>'
+        f'<svg class="history {name}" role="img" aria-label="{label}" viewBox="0 0 {width} {_HEIGHT}">{"".join(parts)}</svg>'
     )

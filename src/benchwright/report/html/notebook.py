@@ -28,6 +28,9 @@ _NOT_LIGHT = '&:not([data-jp-theme-light="true"] *, .vscode-light *)'
 _OWN = """\
 & { background: none; margin: .4rem 0; max-width: 1100px; }
 section { margin: .8rem 0; }
+.fitting { container-type: inline-size; }
+@container (max-width: 900px) { .results .launches, .results .best { display: none; } .results th, .results td { padding-inline: .4rem; } }
+@container (max-width: 640px) { .results .course, .results .memory { display: none; } .results th, .results td, .results small { white-space: normal; max-width: none; } }
 .cell-head { margin-bottom: .5rem; }
 th button { pointer-events: none; border: 0; padding: 0; background: none; }
 th button::after { display: none; }

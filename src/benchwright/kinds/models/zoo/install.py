@@ -45,7 +45,7 @@ def wanted_of(zoos: Sequence[str], corpora: Sequence[str], python: str) -> list[
         elif name in CORPORA:
             meant.append((name, CORPORA[name].partition(":")[0]))
         else:
-            remedy = did_you_mean(name, [*shipped_corpora(), *CORPORA]) or "see 'benchwright corpora'"
+            remedy = did_you_mean(name, [*shipped_corpora(), *CORPORA]) or "see 'benchwright find --corpora'"
             raise InvalidInput(f"unknown corpus '{name}'", where="--corpus", remedy=remedy)
     for name, zoo in meant:
         if zoo not in known:

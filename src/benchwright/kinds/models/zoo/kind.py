@@ -42,6 +42,7 @@ class ZooKind(ModelsKind):
     """
 
     name = "zoo"
+    takes_arguments = True
 
     def recognises(self, target: str) -> bool:
         return is_zoo_target(target)

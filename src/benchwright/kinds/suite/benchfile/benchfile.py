@@ -30,6 +30,7 @@ _USES_BENCHRUN = re.compile(rb"\bTorch[rR]un\w+|\bbenchrun\b")  # commands that 
 
 IGNORED = "x-benchfile"  # an entry that says `attributes` here wants nothing but the attributes of its benchfile
 ATTRIBUTES_ONLY = "attributes"
+PROGRAMS = ("command", "script")  # keys of an entry that say what to run instead of the folder's main.py
 _ANY_PHASE = frozenset(("make_env", "full_env", "argv", "working_directory", "__init__", "copy"))
 RUN_METHODS = _ANY_PHASE | {"build_run_plan", "run", "voir", "execute", "python", "main_script"}
 PREPARE_METHODS = _ANY_PHASE | {"build_prepare_plan", "prepare", "prepare_script"}
@@ -104,7 +105,8 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 def _says_how_to_run(entry: Mapping[str, Any]) -> bool:
     plan = entry.get("plan")
-    return "main" in entry or "launcher" in entry or (isinstance(plan, Mapping) and "launcher" in plan)
+    own = any(entry.get(key) for key in PROGRAMS)
+    return own or "main" in entry or "launcher" in entry or (isinstance(plan, Mapping) and "launcher" in plan)
 
 
 def read_benchfile(folder: str | os.PathLike[str]) -> BenchFacts:

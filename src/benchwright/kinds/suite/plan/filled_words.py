@@ -16,7 +16,7 @@ from benchwright.kinds.suite.words.placeholders import Context, PlaceholderError
 
 
 class FilledWords(msgspec.Struct, frozen=True):
-    """`args` of the script, `server` and `ready` of the server if there is one; `env` as the entry gives it."""
+    """`args` of the script, or all words of a command, `server` and `ready` of the server if there is one; `env` as the entry gives it."""
 
     args: tuple[str, ...]
     env: dict[str, str | None]
@@ -32,7 +32,8 @@ def filled_words(benchmark: Benchmark, place: BenchmarkPlace, paths: SuitePaths,
     """UnfilledWord names the benchmark, the word and the remedy where a placeholder cannot be filled."""
     sizer = _Sizer(benchmark.name, paths, facts)
     context = _context(benchmark, place, facts, sizer)
-    args = () if isinstance(benchmark.workload, Command) else benchmark.workload.args
+    work = benchmark.workload
+    args = work.argv if isinstance(work, Command) else work.args
     serving, launcher = place.folder.serving, place.folder.launcher
     words = _Filling(benchmark, context)
     return FilledWords(

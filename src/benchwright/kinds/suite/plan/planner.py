@@ -6,7 +6,7 @@ import os.path
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Script
 from benchwright.core.errors import InvalidInput, UnfilledWord
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.status import Reason
@@ -96,7 +96,7 @@ class SuitePlanner(Planner):
             argv, files, data_file = self._obeyed_argv(obeyed, parts, slot, job, env)
             cwd = obeyed.processes[slot].cwd
         else:
-            argv, files, data_file = self._argv(benchmark, parts, slot, job, env)
+            argv, files, data_file = self._argv(parts, slot, job, env)
         env |= parts.words.env
         if self._paths.system.container is not None:
             argv = self._in_container(parts, argv, env)
@@ -128,10 +128,13 @@ class SuitePlanner(Planner):
         return made
 
     def _argv(
-        self, benchmark: Benchmark, parts: _Parts, slot: ProcessSlot, job: str, env: dict[str, str | None]
+        self, parts: _Parts, slot: ProcessSlot, job: str, env: dict[str, str | None]
     ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
         """The words, the files they name, and the file for voir's events, whose descriptor is set in `env`."""
         folder, python = parts.place.folder, self._python(parts.place.python)
+        if parts.script is None:
+            words = ("/bin/sh", "-c", *parts.words.args) if parts.shell else parts.words.args
+            return self._served(parts, python, words), {}, None
         program: tuple[str, ...] = (*_started(parts.script, parts.cwd), *parts.words.args)
         files: dict[str, str] = {}
         data_file = None
@@ -148,9 +151,7 @@ class SuitePlanner(Planner):
             argv = launched(launcher, python, program, self._gathering(folder, slot, job))
         else:
             argv = (python, *program)
-        if folder.serving is not None:
-            argv = self._serving(parts, python, argv)
-        return argv, files, data_file
+        return self._served(parts, python, argv), files, data_file
 
     def _obeyed_plan(self, benchmark: Benchmark) -> ObeyedPlan | None:
         path = benchmark.folder.path if benchmark.folder is not None else ""
@@ -203,11 +204,12 @@ class SuitePlanner(Planner):
             cpu=self._facts.arch == "cpu",
         )
 
-    def _serving(self, parts: _Parts, python: str, client: tuple[str, ...]) -> tuple[str, ...]:
-        """The server is a file of the folder, or else a program of the environment."""
+    def _served(self, parts: _Parts, python: str, client: tuple[str, ...]) -> tuple[str, ...]:
+        """With the server, if there is one: a file of the folder, or else a program of the environment."""
         folder = parts.place.folder
         serving = folder.serving
-        assert serving is not None
+        if serving is None:
+            return client
         script, *args = parts.words.server
         if script.endswith(".py"):
             server = [python, os.path.join(folder.path, script), *args]
@@ -255,8 +257,9 @@ class _Parts(msgspec.Struct, frozen=True):
     """What the processes of one benchmark share."""
 
     place: BenchmarkPlace
-    script: str
+    script: str | None  # None: a command
     cwd: str
+    shell: bool
     words: FilledWords
     env: dict[str, str | None]
     configuration: MilabenchConfig
@@ -265,16 +268,17 @@ class _Parts(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts, run_name: str) -> _Parts:
         workload, place = benchmark.workload, BenchmarkPlace(benchmark, paths)
-        if not isinstance(workload, Script):
-            raise InvalidInput(f"{benchmark.name} is not a script", where=benchmark.source)
+        if not isinstance(workload, Script | Command):
+            raise InvalidInput(f"{benchmark.name} is neither a script nor a command", where=benchmark.source)
         words = filled_words(benchmark, place, paths, facts)
         env = place.variables(facts)
         if words.batch_size is not None:
             env[BATCH_SIZE] = str(words.batch_size.size)
         return cls(
             place=place,
-            script=workload.path,
+            script=workload.path if isinstance(workload, Script) else None,
             cwd=workload.cwd,
+            shell=isinstance(workload, Command) and workload.shell,
             words=words,
             env=env,
             configuration=MilabenchConfig(benchmark, place, facts, run_name),

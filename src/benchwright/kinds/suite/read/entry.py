@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
-from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Placement, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
+from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.suite.benchfile.benchfile import (
     INSTALL_METHODS,
@@ -15,7 +17,7 @@ from benchwright.kinds.suite.benchfile.benchfile import (
     BenchFacts,
     read_benchfile,
 )
-from benchwright.kinds.suite.read.folder import argv_words, environment_of, folder_of, folder_of_entry
+from benchwright.kinds.suite.read.folder import argv_words, environment_of, folder_of, folder_of_entry, has_program
 from benchwright.kinds.suite.read.inheritance import tag_list
 from benchwright.kinds.suite.read.keys import PER_DEVICE
 from benchwright.kinds.suite.read.stop_rules import Wrong, loop_rules_of, seconds_of, whole_of
@@ -35,6 +37,8 @@ class Folders:
 
     def facts(self, entry: dict[str, object]) -> BenchFacts:
         folder = folder_of(entry, self._definitions)
+        if not entry.get("definition"):  # the suite's folder is not the benchmark's: it installs and prepares nothing
+            return BenchFacts(folder=folder, requirements=(), prepare_script=None)
         if folder not in self._facts:
             self._facts[folder] = read_benchfile(folder)
         return self._facts[folder]
@@ -43,7 +47,7 @@ class Folders:
         """Remarks on the entry's folder and script."""
         if facts.folder not in self._notes:
             missing = not os.path.isdir(facts.folder)
-            cloned = isinstance(entry["definition"], dict)
+            cloned = isinstance(entry.get("definition"), dict)
             says = (
                 "its folder is missing until `install` clones it" if cloned else f"its folder {facts.folder} is missing"
             )
@@ -56,7 +60,7 @@ class Folders:
 
     def _of_script(self, entry: dict[str, object], facts: BenchFacts, script: str) -> tuple[str, ...]:
         """A benchfile's own plan may do without one; its own install may bring it."""
-        if facts.obeyed(RUN_METHODS, entry):
+        if entry.get("command") or facts.obeyed(RUN_METHODS, entry):
             return ()
         path = os.path.join(facts.folder, script)
         if path not in self._scripts:
@@ -68,18 +72,17 @@ class Folders:
 
 def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes: tuple[str, ...] = ()) -> Benchmark:
     """The benchmark of an `entry` that JSON can hold; Wrong points at an invalid key."""
-    if not entry.get("definition"):
-        raise Wrong((), f"'{entry['name']}' has no definition", "name the folder of its main.py: definition: ./folder")
+    if not has_program(entry):
+        remedy = "name the folder of its main.py (definition: ./folder), a command or a script"
+        raise Wrong((), f"'{entry['name']}' has no definition", remedy)
     measuring = loop_rules_of(entry)
     facts = folders.facts(entry)
     folder = folder_of_entry(entry, facts)
-    script, usual = os.path.join(facts.folder, folder.main_script), facts.has_usual_plan(entry)
+    usual = facts.has_usual_plan(entry)
     limit = entry.get("max_duration")
     return Benchmark(
         name=entry["name"],
-        workload=Script(
-            path=script, args=_words(entry), cwd=os.path.dirname(script) if usual else facts.folder, python=""
-        ),
+        workload=_command(entry, folder) if entry.get("command") else _script(entry, folder, usual),
         source=source,
         metrics=_metrics(entry),
         placement=_placement(entry, only_main=usual),
@@ -103,6 +106,31 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
             *folders.notes(entry, facts, folder.main_script),
         ),
     )
+
+
+def _script(entry: dict[str, Any], folder: BenchmarkFolder, usual: bool) -> Script:
+    path = os.path.join(folder.path, folder.main_script)
+    return Script(path=path, args=_words(entry), cwd=os.path.dirname(path) if usual else folder.path, python="")
+
+
+def _command(entry: dict[str, Any], folder: BenchmarkFolder) -> Command:
+    """The entry's command with its `argv` behind it; Wrong for a line that cannot be run like that."""
+    if entry.get("script"):
+        raise Wrong(("script",), "an entry has a command or a script, not both", "leave one of them out")
+    if folder.launcher is not None:
+        remedy = f"write it into the command: {folder.launcher.name} script.py"
+        raise Wrong(("command",), f"{folder.launcher.name} starts scripts, not commands", remedy)
+    given, shell = entry["command"], bool(entry.get("shell"))
+    if isinstance(given, list):
+        words = tuple(str(word) for word in given)
+        command = Command(argv=(shlex.join(words),) if shell else words, cwd=folder.path, shell=shell)
+    else:
+        command = command_from_line(str(given), cwd=folder.path, shell=shell, fail=_wrong_command)
+    return command.with_arguments(_words(entry))
+
+
+def _wrong_command(what: str, position: int, remedy: str) -> InvalidInput:
+    raise Wrong(("command",), what, remedy.replace("run it with --shell", "add shell: true"))
 
 
 def _words(entry: dict[str, Any]) -> tuple[str, ...]:

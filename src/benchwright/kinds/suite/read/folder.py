@@ -7,11 +7,12 @@ import hashlib
 import math
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from benchwright.core.benchmark import BenchmarkFolder, Environment, Launcher, Serving
 from benchwright.environments.local_packages import required_packages
-from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, BenchFacts
+from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, PROGRAMS, BenchFacts
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
 from benchwright.kinds.yaml.merge import APPEND, is_append
@@ -39,8 +40,15 @@ def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder
     )
 
 
+def has_program(entry: Mapping[str, object]) -> bool:
+    """Whether an entry says what to run: a folder, a command or a script."""
+    return any(entry.get(key) for key in ("definition", *PROGRAMS))
+
+
 def _under_voir(entry: dict[str, Any], facts: BenchFacts) -> bool:
     """benchmate hands its figures to voir; a benchfile with a plan of its own says itself what voir runs."""
+    if entry.get("command"):
+        return False
     return facts.uses_voir or (facts.benchmate is not None and facts.has_usual_plan(entry))
 
 
@@ -78,10 +86,10 @@ def _python(venv: object, folder: str) -> str | None:
 
 
 def folder_of(entry: dict[str, object], definitions: str) -> str:
-    """The definition's absolute folder; for git, the clone's."""
+    """The definition's absolute folder; for git, the clone's; without a definition, the folder of the file."""
     git, branch = _repository(entry)
     if git is None:
-        return str(entry["definition"])
+        return str(entry.get("definition") or entry["config_base"])
     name = re.sub(r"[^\w.-]", "_", os.path.basename(git.rstrip("/")).removesuffix(".git")) or "definition"
     return os.path.join(definitions, f"{name}-{hashlib.sha256(f'{git} {branch}'.encode()).hexdigest()[:12]}")
 
@@ -99,7 +107,7 @@ def folder_name(entry: dict[str, object], key: str) -> str:
 def main_script(entry: dict[str, Any], facts: BenchFacts) -> str:
     """Relative to the folder: the client's, the entry's, or what the folder says."""
     client = entry.get("client") or {}
-    return str(client.get("script") or entry.get("main") or facts.main_script)
+    return str(client.get("script") or entry.get("script") or entry.get("main") or facts.main_script)
 
 
 def plain(value: object) -> Any:

@@ -182,6 +182,12 @@ ENTRY = Table(
             ),
             "the folder that holds main.py, relative to the file, or {git, branch}",
         ),
+        "command": Key(
+            Either((text(), ListOf(SCALAR))),
+            "what to run instead of main.py: one line, or a list of words; argv is added; without a definition, in the folder of the file",
+        ),
+        "shell": Key(FLAG, "true: the command is run with /bin/sh, for pipes and &&"),
+        "script": Key(text(), "a Python script to run instead of main.py; without a definition, relative to the file"),
         "main": Key(text(), "the script of the folder to run; default: main.py"),
         "prepare": Key(Either((text(), FLAG)), "the script that prepares data; prepare.py without it, false: none"),
         "install_group": Key(text(), "entries with the same one share an environment; default: the group"),

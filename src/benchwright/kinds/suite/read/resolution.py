@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.kinds.suite.read.folder import ARCH, real_folder
+from benchwright.kinds.suite.read.folder import ARCH, has_program, real_folder
 from benchwright.kinds.suite.read.inheritance import inherit_all, parents_of
 from benchwright.kinds.suite.read.interpolation import interpolate
 from benchwright.kinds.suite.read.keys import EVERY, PRIVATE, entry_problem
@@ -116,6 +116,8 @@ def _finished(name: str, entry: dict[str, Any], places: Places, interpolating: b
         for key, default, other in (("group", "${name}", "name"), ("install_group", "${group}", "group")):
             if finished[key] == default:
                 finished[key] = finished[other]
+    if has_program(finished) and not finished.get("definition"):
+        finished["config_base"] = real_folder(".", str(finished.get("config_base") or places.folder(name)))
     if isinstance(finished.get("definition"), str):
         # A job of a matrix that inherits no folder has that of the matrix.
         base = finished.get("config_base") or places.folder(name)

@@ -13,8 +13,9 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.base import KindOptions
 from benchwright.kinds.metric_option import check_distinct
+from benchwright.kinds.suite.benchfile.benchfile import PROGRAMS
 from benchwright.kinds.suite.read.entry import Folders, benchmark_of
-from benchwright.kinds.suite.read.folder import plain
+from benchwright.kinds.suite.read.folder import has_program, plain
 from benchwright.kinds.suite.read.places import Places
 from benchwright.kinds.suite.read.resolution import resolve_entries
 from benchwright.kinds.suite.read.selection import choose
@@ -27,7 +28,7 @@ _SNIFFED_BYTES = 32 << 10
 _SYSTEM_KEYS = {"system", "multirun"}
 _SYSTEM_VALUES = {"nodes", "sshkey", "arch"}  # a map of one of these names is an entry of a suite
 _SCALING_KEYS = {"observations", "model", "optimized"}
-_SUITE_KEYS = {"inherits", "definition", "argv", "plan", "enabled", "weight", "matrix", "voir"}
+_SUITE_KEYS = {*PROGRAMS, "inherits", "definition", "argv", "plan", "enabled", "weight", "matrix", "voir"}
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -84,9 +85,9 @@ def selected_benchmarks(path: str, options: KindOptions) -> list[Benchmark]:
 
 
 def suite_benchmarks(suite: Suite, options: KindOptions = KindOptions()) -> list[Benchmark]:  # noqa: B008
-    """Every entry of `suite` that has a definition, disabled ones too."""
+    """Every entry of `suite` that has something to run, disabled ones too."""
     reader = _Reader(suite, options)
-    return [reader.benchmark(name) for name, entry in suite.entries.items() if entry.get("definition")]
+    return [reader.benchmark(name) for name, entry in suite.entries.items() if has_program(entry)]
 
 
 def suite_file(benchmark: Benchmark) -> str | None:
@@ -116,6 +117,8 @@ def refuse_unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool =
         if facts.obeyed(RUN_METHODS, folder.config) or (before_install and own_steps):
             continue
         script = os.path.join(folder.path, folder.main_script)
+        if folder.config.get("command"):
+            continue
         if not os.path.exists(script):
             raise InvalidInput(
                 f"there is no script {script}", where=benchmark.source, remedy="write it, or name another: main: SCRIPT"
@@ -155,8 +158,8 @@ def _beginning(path: str) -> str:
 
 
 def _can_run(suite: Suite, name: str, select: Sequence[str]) -> bool:
-    """Entries without a definition are skipped, as in milabench; selecting one by name is an error."""
-    return bool(suite.entries[name].get("definition")) or any(name in words.split(",") for words in select)
+    """Entries with nothing to run are skipped, as in milabench; selecting one by name is an error."""
+    return has_program(suite.entries[name]) or any(name in words.split(",") for words in select)
 
 
 def _nothing(suite: Suite, chosen: bool) -> InvalidInput:
@@ -165,11 +168,13 @@ def _nothing(suite: Suite, chosen: bool) -> InvalidInput:
             "the selection leaves nothing to run", where=suite.path, remedy="check --select and --exclude"
         )
     if not suite.entries:
-        remedy = "an entry that runs has a name without '_' in front, and a definition"
+        remedy = "an entry that runs has a name without '_' in front, and a definition, command or script"
         return InvalidInput("the suite has no entry to run", where=suite.path, remedy=remedy)
     if suite.selected:
         return InvalidInput(
-            "no enabled entry has a definition", where=suite.path, remedy="name the folders of their code"
+            "no enabled entry has a definition, command or script",
+            where=suite.path,
+            remedy="name the folders of their code",
         )
     return InvalidInput(
         "every entry is disabled", where=suite.path, remedy="write enabled: true, or name one with --select"

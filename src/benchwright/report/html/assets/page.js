@@ -67,14 +67,25 @@ function markRepeats(body) {
 
 function setUpBenchmarks() {
   const benchmarks = [...document.querySelectorAll("details.benchmark")];
+  const waiting = new Set(document.querySelectorAll(".charts"));
+  const build = async (holder) => {
+    if (!waiting.delete(holder)) return;
+    seen.unobserve(holder);
+    await buildCharts(holder, holder.parentElement.dataset.number);
+  };
   const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries)
-      if (entry.isIntersecting) {
-        seen.unobserve(entry.target);
-        buildCharts(entry.target, entry.target.parentElement.dataset.number);
-      }
+    for (const entry of entries) if (entry.isIntersecting) build(entry.target);
   }, { rootMargin: "300px" });
-  for (const holder of document.querySelectorAll(".charts")) seen.observe(holder);
+  for (const holder of waiting) seen.observe(holder);
+  // Those of open benchmarks are also made when there is nothing else to do: what is not there cannot be printed.
+  const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
+  const next = async () => {
+    const holder = [...waiting].find((each) => each.parentElement.open);
+    if (!holder) return;
+    await build(holder);
+    idle(next);
+  };
+  idle(next);
   const all = (open) => (event) => {
     const section = event.target.closest("section");
     for (const each of benchmarks) if (section.contains(each)) each.open = open;

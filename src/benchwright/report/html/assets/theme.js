@@ -23,4 +23,11 @@ function setUpTheme() {
     show(current);
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+  const paint = (theme) => { // paper is white
+    const chosen = button.textContent;
+    show(theme);
+    button.textContent = chosen;
+  };
+  addEventListener("beforeprint", () => paint("light"));
+  addEventListener("afterprint", () => paint(current));
 }
