@@ -19,7 +19,7 @@ PAGES = {
     "docs/how-to/look-at-results.md": r"\.2026-|encode|broken|serve|prune",
     "docs/how-to/measure-any-command.md": "build|…",
     "docs/how-to/troubleshooting.md": "bw doctor",
-    "docs/reference/export.md": "parquet",
+    "docs/reference/export.md": "parquet|tensorboard|mlflow",
 }
 
 
