@@ -151,3 +151,30 @@ def test_the_help_of_report_lists_reporters_of_installed_packages(monkeypatch: p
     added: Any = {"plain": EntryPoint("plain", "package.module:Plain", "package", "1.0")}
     monkeypatch.setattr(REPORTERS, "plugins", lambda: added)
     assert "plain" in help_text()
+
+
+def test_the_recording_of_the_readme_is_small_and_moves() -> None:
+    from xml.etree import ElementTree
+
+    file = DOCS / "images" / "recording.svg"
+    assert "docs/images/recording.svg" in (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    assert file.stat().st_size < 40_000
+    lines = [x.text or "" for x in ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}text")]
+    assert lines[0] == "$" or lines[0].startswith("$ ")
+    assert any(words in line for line in lines for words in ("improved", "regressed"))
+    assert "@keyframes" in file.read_text(encoding="utf-8")
+
+
+def test_a_recording_shows_each_line_from_when_to_when_it_stood() -> None:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("record_terminal", DOCS / "record_terminal.py")
+    assert spec is not None
+    assert spec.loader is not None
+    recorder: Any = module_from_spec(spec)
+    spec.loader.exec_module(recorder)
+    text = recorder.animated([(0.0, ("$ a <b>",)), (1.0, ("$ a <b>", "one")), (2.0, ("$ a <b>", "two"))])
+    whole = 2.0 + recorder.LAST_S
+    assert text.count("<text ") == 3
+    assert "$ a &lt;b&gt;" in text
+    assert f"{1 / whole * 100:.2f}%{{opacity:1}}{2 / whole * 100:.2f}%{{opacity:0}}" in text
