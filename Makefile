@@ -13,6 +13,7 @@
 # make kills   kill parts of benchwright at random, KILLS=500 times; nothing may be lost
 # make locked  write requirements.ci.txt again, after a change of dependencies; needs the network
 # make docs    build the documentation into site/
+# make recording  record the run at the top of the README again, in docs/images/recording.svg; best on a quiet machine
 # make wheels  build both wheels into dist/
 # make format  format the code
 # make clean   remove everything these commands made
@@ -37,7 +38,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: run specs unit test test-long affected durations check lint lies fuzz bench kills locked docs wheels format clean
+.PHONY: run specs unit test test-long affected durations check lint lies fuzz bench kills locked docs recording wheels format clean
 
 run: $(DEV)
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
@@ -97,6 +98,9 @@ docs: $(DOCS)
 	$(BIN)/python docs/generate_cli.py docs/reference/cli.md
 	$(BIN)/python docs/generate_schema.py
 	$(BIN)/mkdocs build --strict --clean --site-dir site
+
+recording: $(DEV)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/record_terminal.py docs/images/recording.svg
 
 wheels: $(DEV)
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .

@@ -12,7 +12,8 @@ import pytest
 import yaml
 from small_repository import SmallRepository
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 RECIPES = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
 GITHUB = next(r for r in RECIPES if "jobs" in r)
 GITLAB = next(r for r in RECIPES if "speed" in r)
@@ -100,7 +101,8 @@ def test_the_recipe_for_gitlab(tmp_path: Path, origin: SmallRepository) -> None:
         tmp_path, origin.folder, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "BENCH_TOKEN": "secret", "CI_PROJECT_ID": "1"}
     )
     job = GITLAB["speed"]
-    assert job["script"][0] == "pip install benchwright"
+    assert runner.run(job["script"][0], BENCHWRIGHT=str(ROOT), PIP_DRY_RUN="1", PIP_NO_DEPS="1") == 0
+    assert "${{ vars.BENCHWRIGHT }}" in GITHUB["jobs"]["speed"]["steps"][2]["run"]
     assert runner.run("\n".join(job["script"][1:])) == 0  # the branch is main itself: nothing to find
     for line in job["after_script"]:
         assert runner.run(line, CI_API_V4_URL="https://gitlab.test/api/v4", CI_MERGE_REQUEST_IID="3") == 0

@@ -153,11 +153,11 @@ def _about_time(values: Sequence[float]) -> list[Note]:
         )
     elif drift.kind == "trend":
         way = "rose" if drift.change > 0 else "fell"
-        text = f"{way} by {abs(drift.change) * 100:.1f} % from the first launches to the last"
-        remedy = "let the machine settle with --warmup-runs, or compare interleaved; the interval does not cover this"
+        text = f"{way} by {abs(drift.change) * 100:.1f} % from the first launches to the last; the interval does not cover this"
+        remedy = "let the machine settle with --warmup-runs, or compare interleaved"
     else:
-        text = "neighbouring launches are correlated: something slow on the machine affects the result"
-        remedy = "the interval was widened; look for other load with 'bw doctor', or compare interleaved"
+        text = "neighbouring launches are correlated: something slow on the machine affects the result; the interval was widened"
+        remedy = "look for other load with 'bw doctor', or compare interleaved"
     return [Note(kind=drift.kind, text=text, remedy=remedy)]
 
 

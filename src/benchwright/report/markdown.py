@@ -14,7 +14,15 @@ from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, LogTail, ReportSection, ReportTable, Row, table_of, word
-from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes, shared_by_several
+from benchwright.report.notes import (
+    bare,
+    benchmark_notes,
+    common_remedy,
+    log_of,
+    metric_notes,
+    run_notes,
+    shared_by_several,
+)
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
 from benchwright.report.tables.scores import DEVICES, checks_table, score_section
 from benchwright.report.text.one_line import titled
@@ -156,10 +164,12 @@ def _notes(report: Report) -> list[str]:
             continue
         name = code(result.benchmark.name)
         for s in report.headline(number):
-            texts += [f"{name} {code(s.metric)}: {plain(str(note))}" for note in metric_notes(s)]
+            texts += [f"{name} {code(s.metric)}: {plain(str(bare(note)))}" for note in metric_notes(s)]
         own = (note for note in benchmark_notes(number, report) if note.text not in shared)
         texts += [f"{name}: {plain(str(note))}" for note in own]
     texts += [note.text(code, plain) for note in shared.values()]
+    remedy = common_remedy(report)
+    texts += [plain(remedy)] if remedy else []
     return ["\n".join(f"- ⚠ {text}" for text in dict.fromkeys(texts))] if texts else []
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from benchwright.core.job import readable_job
 from benchwright.core.note import Note
+from benchwright.core.results.conditions import DISTURBING
 from benchwright.core.results.launches import noted_of
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import CheckStatus, Result, Run, culprit
@@ -19,6 +20,7 @@ from benchwright.report.text.metrics import NOISY, efficiency_doubts, metric_nam
 from benchwright.report.text.numbers import counted, percent
 from benchwright.report.text.one_line import titled
 
+BUSY = "busy"  # the kind of note
 _FEWEST_FOR_INTERVAL = 6
 _MOST_PLACES = 12  # benchmarks that a shared note names
 _OF_LAUNCHES = "few_launches"  # the same for all metrics of a benchmark
@@ -46,8 +48,14 @@ _KINDS = {
     "drift_within": "Samples drift within launches",
     "two_groups_within": "Samples fall into two groups within launches",
 }
+# What launches that differ have in common is what helps against it, so it is said once, below all of them.
+_VARIATION = frozenset({"step", "trend", "correlated", "outliers", "noisy"})
+_DOCTOR = "('bw doctor' measures the noise)"
+_QUIET = f"stop other work on the machine or pin free cores with --cores {_DOCTOR}, then measure again"
+_STEADY = f"use more launches (--repeat), and a quieter machine or cores pinned with --cores {_DOCTOR}"
+_FIRST_LAUNCH = "; where only the first launch stands out, use --warmup-runs 1"
 _NOTE_REMEDIES = (
-    ("busy", "Stop other work on the machine or pin free cores with --cores, then measure again."),
+    ("busy", titled(f"{_QUIET}.")),
     ("lowered its clock", "Let the device cool down or raise its power limit; rates before and after do not compare."),
     ("used by another program", "End it, wait, or choose another GPU with CUDA_VISIBLE_DEVICES, then measure again."),
     ("no loop is instrumented", "Wrap the loop in benchprobe.iterate."),
@@ -59,6 +67,27 @@ _NOTE_REMEDIES = (
 def metric_notes(summary: Summary) -> list[Note]:
     """What stands out in the numbers of one metric."""
     return [note for note in summary.remarks if note.kind != _OF_LAUNCHES]
+
+
+def bare(note: Note) -> Note:
+    """Without a remedy that `common_remedy` gives for the whole run."""
+    return replace(note, remedy=None) if note.kind in _VARIATION else note
+
+
+def common_remedy(report: Report) -> str | None:
+    """What helps against a busy machine and launches that differ, once for all benchmarks; None if nothing has to."""
+    numbers = [n for n in range(len(report.run.results)) if n not in report.added.shown]
+    kinds = {note.kind for n in numbers for s in report.headline(n) for note in metric_notes(s)} & _VARIATION
+    noted = [*report.run.notes, *(note for n in numbers for note in result_notes(report.run.results[n]))]
+    busy = any(note.kind == BUSY and note.remedy is None for note in noted)
+    if not busy and not kinds:
+        return None
+    return (_QUIET if busy else _STEADY) + (_FIRST_LAUNCH if "outliers" in kinds else "")
+
+
+def machine_notes(report: Report) -> list[Note]:
+    """What the machine's state was, apart from any benchmark: read before everything else."""
+    return [note for note in report.run.notes if note.kind in DISTURBING]
 
 
 def shared_notes(summaries: Sequence[Summary], report: Report) -> list[Note]:
@@ -138,7 +167,9 @@ def merged_texts(notes: Sequence[Note]) -> list[str]:
 
 
 def run_notes(report: Report) -> list[Note]:
-    return [*report.run.notes, *report.remarks]
+    """Notes about the whole run, the machine's state first."""
+    first = machine_notes(report)
+    return [*first, *(note for note in report.run.notes if note not in first), *report.remarks]
 
 
 def log_of(result: Result, report: Report) -> LogTail | None:
@@ -149,7 +180,7 @@ def log_of(result: Result, report: Report) -> LogTail | None:
 
 
 def callouts(report: Report) -> list[Callout]:
-    """All that stands out, each once with the benchmarks it is about: failures, then doubts, then advice.
+    """All that stands out, once for each remedy with the benchmarks it is about: failures, the machine's state, doubts, advice.
 
     What a kind says of its own results in its section is not said again.
     """
@@ -158,7 +189,37 @@ def callouts(report: Report) -> list[Callout]:
     found += [Callout(_sentence(note)) for note in report.run.notes]
     found += [*_unfinished(report), *_noted(results), *_remarked(results, report), *_noisy(results, report)]
     found += [*_too_few(report), *_few(results, report)]
-    return sorted(found, key=lambda c: ("error", "warning", "info").index(c.note.severity))
+    found.sort(key=lambda c: (("error", "warning", "info").index(c.note.severity), c.note.kind not in DISTURBING))
+    return _by_remedy(found)
+
+
+def _by_remedy(found: Sequence[Callout]) -> list[Callout]:
+    """Those with the same remedy as one, under the first one's text; failures stay apart. Launches that differ join a busy machine."""
+    groups: dict[object, list[Callout]] = {}
+    busy = any(c.note.kind == BUSY for c in found)
+    for number, each in enumerate(found):
+        varies = busy and each.note.kind in _VARIATION
+        remedy = titled(f"{_QUIET}.") if varies else each.note.remedy
+        apart = each.note.severity == "error" or not remedy
+        groups.setdefault(number if apart else remedy, []).append(each)
+    return [_merged(group) for group in groups.values()]
+
+
+def _merged(group: Sequence[Callout]) -> Callout:
+    """Of one benchmark all that is said of it; what is said of the whole run stands in the text."""
+    first, *others = group
+    if not others:
+        return first
+    whole = [c for c in others if not c.mentions]
+    names = {m.benchmark: m.name for c in group for m in c.mentions}
+    said: dict[int, list[str]] = {number: [] for number in names}
+    for c in group:
+        for m in c.mentions:
+            what = "" if c is first or c.note.kind in _VARIATION else c.note.text[0].lower() + c.note.text[1:]
+            said[m.benchmark].append(f"{what} ({m.evidence})" if what and m.evidence else what or m.evidence)
+    mentions = tuple(MentionedBenchmark(n, names[n], "; ".join(filter(None, texts))) for n, texts in said.items())
+    text = ". ".join([str(replace(c.note, remedy=None)) for c in (first, *whole)])
+    return replace(first, note=replace(first.note, text=text, evidence=None), mentions=mentions)
 
 
 def _failure(number: int, result: Result, report: Report) -> Callout:
@@ -207,9 +268,12 @@ def _remarked(results: Sequence[tuple[int, Result]], report: Report) -> list[Cal
         for s in report.headline(number):
             for note in metric_notes(s):
                 mention = MentionedBenchmark(number, r.benchmark.name, f"{metric_name(s.metric, s.labels)} {note.text}")
-                same.setdefault((note.kind or "", note.remedy or ""), []).append(mention)
+                same.setdefault((note.kind or "", bare(note).remedy or f"{_STEADY}."), []).append(mention)
     return [
-        Callout(_sentence(Note(text=_KINDS.get(kind, kind.replace("_", " ")), remedy=titled(remedy))), tuple(where))
+        Callout(
+            _sentence(Note(text=_KINDS.get(kind, kind.replace("_", " ")), remedy=titled(remedy), kind=kind)),
+            tuple(where),
+        )
         for (kind, remedy), where in same.items()
     ]
 
@@ -226,8 +290,8 @@ def _noisy(results: Sequence[tuple[int, Result]], report: Report) -> list[Callou
         return []
     note = Note(
         text="Noisy: launches differ by more than 5 %, so smaller changes cannot be seen",
-        remedy="Measure on a quiet machine, pin cores with --cores, and raise --repeat; "
-        "to compare two commands, alternate them (-c … -c …).",
+        remedy=titled(f"{_STEADY}."),
+        kind="noisy",
     )
     return [Callout(note, tuple(mention for _, mention in sorted(noisy, key=lambda pair: -pair[0])))]
 

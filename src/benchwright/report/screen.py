@@ -12,7 +12,17 @@ from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import ReportSection
-from benchwright.report.notes import SharedNote, benchmark_notes, log_of, metric_notes, run_notes, shared_by_several
+from benchwright.report.notes import (
+    SharedNote,
+    bare,
+    benchmark_notes,
+    common_remedy,
+    log_of,
+    machine_notes,
+    metric_notes,
+    run_notes,
+    shared_by_several,
+)
 from benchwright.report.tables.results import STATUS_ORDER, best_words, spread_cell
 from benchwright.report.tables.scores import DEVICES, score_section
 from benchwright.report.text.layout import left_out_words, section_lines, table_lines, wrapped
@@ -41,14 +51,19 @@ class ScreenReporter:
             lines += _aside(number, result, report, shared) if table else _block(number, result, report, shared)
         for section in report.added.sections:
             lines += section_lines(section, report.width)
-        lines += [
-            line
-            for note in shared.values()
-            for line in wrapped(f"{_mark(note.note.severity)} [{note.number}] {note.text()}", report.width, " ")
-        ]
+        lines += _warnings(report, shared)
         lines += _no_room(report, score)
         lines = [*table, *([""] if table and lines else []), *lines, *_closing(report, score)]
         return "\n".join(lines) + "\n" + _verdicts(report)
+
+
+def _warnings(report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
+    """What several benchmarks share, the machine's state first, and what helps, once."""
+    texts = [f"⚠ {note}" for note in machine_notes(report)]
+    texts += [f"{_mark(note.note.severity)} [{note.number}] {note.text()}" for note in shared.values()]
+    if remedy := common_remedy(report):
+        texts.append(f"→ {remedy}")
+    return [line for text in texts for line in wrapped(text, report.width, " ")]
 
 
 def _verdicts(report: Report) -> str:
@@ -82,7 +97,10 @@ def _aside(number: int, result: Result, report: Report, shared: Mapping[str, Sha
     if result.status is Status.FAILED:
         return [*_trouble(result, name, report), *_notes(number, report, shared)]
     lines = [
-        x for s in report.headline(number) for note in metric_notes(s) for x in _note(f"{_label(s)}: {note}", width)
+        x
+        for s in report.headline(number)
+        for note in metric_notes(s)
+        for x in _note(f"{_label(s)}: {bare(note)}", width)
     ]
     lines += _notes(number, report, shared)
     return [clip(f" {name}", width), *lines] if lines else []
@@ -101,7 +119,7 @@ def _block(number: int, result: Result, report: Report, shared: Mapping[str, Sha
         lines[0] = f" {lines[0].lstrip()}"
     for summary in report.headline(number):
         lines += _metric_lines(summary, width)
-        lines += [line for note in metric_notes(summary) for line in _note(str(note), width)]
+        lines += [line for note in metric_notes(summary) for line in _note(str(bare(note)), width)]
     return lines + _notes(number, report, shared)
 
 
@@ -205,7 +223,7 @@ def _no_room(report: Report, score: ReportSection | None) -> list[str]:
 def _closing(report: Report, score: ReportSection | None) -> list[str]:
     run, width = report.run, report.width
     lines = []
-    for note in run_notes(report):
+    for note in run_notes(report)[len(machine_notes(report)) :]:
         mark = "⚠ " if note in run.notes else ""
         lines += textwrap.wrap(f" {mark}{note}", width, subsequent_indent="   ")
     if score is not None:

@@ -15,6 +15,7 @@ from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
+from benchwright.report.notes import callouts
 from benchwright.report.run_json import run_body
 from benchwright.report.screen import ScreenReporter
 from benchwright.report.text.numbers import format_number, format_value
@@ -183,3 +184,52 @@ def test_memory_is_pss_where_every_launch_has_it_with_rss_beside_it_and_both_are
     assert "memory 310 MiB PSS, 1.52 GiB RSS" in report(result("t", both))
     without = Launch(job="t.R1", status=Status.OK, position=1, measurements=(rss,))
     assert "memory 1.52 GiB RSS\n" in report(result("t", both, without))
+
+
+BEFORE = Note(text="the machine was busy before this run began (load 12.5 on 2 cores)", kind="busy")
+WHILE = Note(text="ran while the machine was busy", evidence="got 26 % of the CPU time it wanted", kind="busy")
+NOISY = (700.0, 1000.0, 720.0, 990.0, 810.0, 900.0, 705.0, 1010.0)
+
+
+def disturbed(*names: str) -> list[Result]:
+    """Noisy launches on a busy machine."""
+    return [result(name, *(ok_launch(n, speed, notes=(WHILE,)) for n, speed in enumerate(NOISY))) for name in names]
+
+
+def test_what_helps_against_a_busy_machine_is_said_once_after_its_state() -> None:
+    text = " ".join(report(*disturbed("a", "b", "c"), notes=(BEFORE,)).split())
+    assert text.count("launches differ by ±") == 3
+    assert text.count("stop other work on the machine") == 1
+    assert text.count("'bw doctor' measures the noise") == 1
+    state, shared, remedy = (text.index(words) for words in ("busy before this run", "[1] ran while", "→ stop other"))
+    assert state < shared < remedy
+
+
+def test_a_quiet_run_needs_no_remedy() -> None:
+    text = report(result("a", *(ok_launch(n, 829 + n % 3 / 10) for n in range(8))))
+    assert "→" not in text
+    assert "⚠" not in text
+
+
+def test_what_disturbs_is_one_card_with_the_machines_state_first() -> None:
+    run = builders.run(*disturbed("a", "b", "c"), id="r", notes=(BEFORE,))
+    made = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, remarks=run_remarks(run))
+    first, *others = callouts(made)
+    assert first.note.text == "The machine was busy before this run began (load 12.5 on 2 cores)"
+    assert first.note.remedy is not None
+    assert first.note.remedy.startswith("Stop other work on the machine or pin free cores with --cores")
+    assert [m.name for m in first.mentions] == ["a", "b", "c"]
+    assert "got 26 % of the CPU time it wanted" in first.mentions[0].evidence
+    assert "speed noisy: launches differ by ±" in first.mentions[0].evidence
+    assert [c.note.severity for c in others] == ["info"]  # few launches
+
+
+def test_a_failure_stays_a_card_of_its_own() -> None:
+    run = builders.run(
+        *disturbed("a"),
+        result("bad", failed_launch(job="bad.D0"), status=Status.FAILED, reason=Reason.CRASHED),
+        id="r",
+        notes=(BEFORE,),
+    )
+    found = callouts(Report(run=run, summaries=summaries_of(run), aggregate=aggregate))
+    assert [c.note.severity for c in found][:2] == ["error", "warning"]

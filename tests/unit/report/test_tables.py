@@ -134,7 +134,7 @@ class TestMarkdown:
         made = msgspec.structs.replace(made, summaries={"a": [told]})
         text = MarkdownReporter().render(made)
         assert "± 71 % (1 to 6, widened) | 6 | 6 |" in text
-        assert "- ⚠ `a` `speed`: rose by 9 %; look\n" in text
+        assert "- ⚠ `a` `speed`: rose by 9 %\n" in text
         assert text.count("few; more") == 1
         # Of the whole run: then not of each benchmark again.
         assert MarkdownReporter().render(msgspec.structs.replace(made, remarks=(FEW,))).count("few; more") == 1

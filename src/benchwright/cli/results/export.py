@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,19 +20,26 @@ from benchwright.core.errors import InvalidInput
 if TYPE_CHECKING:
     from benchwright.core.run import Run
 
-Writer = Callable[[Sequence["Run"], Path], tuple[str, ...] | None]  # returns what it left out, and why
+Writer = Callable[[Sequence["Run"], Any], tuple[str, ...] | None]  # returns what it left out, and why
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
-_FOLDERS = ("milabench", "fai-pep")
+_FOLDERS = ("milabench", "fai-pep", "tensorboard")
+_NOT_FILES = (*_FOLDERS, "mlflow")
 
 
 @click.command(epilog="Example: benchwright export last --output samples.parquet")
 @click.argument("runs", nargs=-1)
-@click.option("-o", "--output", metavar="FILE", help="File to write; for milabench and fai-pep, a folder.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="File to write; for milabench, fai-pep and tensorboard, a folder; for mlflow an SQLite file or a server's URL.",
+)
 @click.option(
     "--format",
     "format_",
-    type=click.Choice([*_FORMATS.values(), *_FOLDERS]),
-    help="milabench writes a folder of .data files per run, fai-pep one of records per test."
+    type=click.Choice([*_FORMATS.values(), *_NOT_FILES]),
+    help="milabench writes a folder of .data files per run, fai-pep one of records per test, tensorboard event files per launch; "
+    "mlflow adds a run of MLflow per benchmark."
     "  [default: by the file's extension]",
 )
 @options(
@@ -65,14 +72,17 @@ def command(
             where="--output",
             remedy="use .json, .csv or .parquet, or give --format",
         )
-    if output == "-" and chosen in _FOLDERS:
-        raise InvalidInput(f"{chosen} is a folder of files", where="--output", remedy="give the name of a folder")
+    if output == "-" and chosen in _NOT_FILES:
+        raise InvalidInput(
+            f"{chosen} is no text to print", where="--output", remedy="give the name of a file or folder"
+        )
     write = _writer(chosen)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
             found = results.each(runs or ("last",))
         working.now("writing the samples")
-        remarks = write(found, Path(output)) if output != "-" else None
+        address = chosen == "mlflow" and "://" in output  # a Path would lose a slash
+        remarks = write(found, output if address else Path(output)) if output != "-" else None
     if output == "-":
         _to_stdout(write, found)
         return 0
@@ -85,6 +95,8 @@ def command(
 def _writer(chosen: str) -> Writer:
     from benchwright.exchange.faipep.local_folder import export_faipep
     from benchwright.exchange.milabench.export import export_milabench
+    from benchwright.exchange.mlflow import export_mlflow
+    from benchwright.exchange.tensorboard import export_tensorboard
     from benchwright.report.export import export_csv, export_json, export_parquet
 
     writers: dict[str, Writer] = {
@@ -93,6 +105,8 @@ def _writer(chosen: str) -> Writer:
         "parquet": export_parquet,
         "milabench": export_milabench,
         "fai-pep": export_faipep,
+        "tensorboard": export_tensorboard,
+        "mlflow": export_mlflow,
     }
     return writers[chosen]
 

@@ -53,6 +53,17 @@ _OPTIONS = [
 ]
 
 
+class FormatOption(click.Option):
+    """Its help also lists the formats that installed packages add."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from benchwright.report.registry import REPORTERS
+
+        record = super().get_help_record(ctx)
+        added = ", ".join(f"{name} ({entry.package})" for name, entry in REPORTERS.plugins().items())
+        return (record[0], f"{record[1]} Installed besides: {added}.") if record and added else record
+
+
 def scoring_options(function: AnyFunction) -> AnyFunction:
     """`--score`, `--config`, `--price`, `--per-device` and `--compare`."""
     for add in reversed(_OPTIONS):
@@ -83,7 +94,12 @@ Examples:
 @click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Of a corpus only models with this label. Repeatable."
 )
-@click.option("--format", "format_", help="screen (the default), json, csv, markdown, html, driver or fai-pep.")
+@click.option(
+    "--format",
+    "format_",
+    cls=FormatOption,
+    help="screen (the default), json, csv, markdown, html, driver or fai-pep.",
+)
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
