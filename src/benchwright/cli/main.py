@@ -151,7 +151,7 @@ def _instead_of(option: str) -> str | None:
 
 
 def _remedy(args: list[str]) -> str:
-    if instead := milabench_words.COMMANDS.get(args[0]):
+    if instead := milabench_words.instead_of_command(args):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:
