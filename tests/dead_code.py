@@ -22,7 +22,14 @@ CALLED_FROM_OUTSIDE = [
     "load_from_cache",  # mlagility's own name, for scripts that import it
     "load_from_file",
     "_repr_html_",  # Jupyter
-    *("list_commands", "get_command", "format_commands", "format_options", "get_help_option"),  # click
+    *(
+        "list_commands",
+        "get_command",
+        "format_commands",
+        "format_options",
+        "get_help_option",
+        "shell_complete",
+    ),  # click
     *("ignore_aliases", "ascend_resolver", "descend_resolver", "current_index"),  # yaml
     *("_should_skip_dynamo", "forward", "transform_for_annotation"),  # torch
     *("report_batch", "ignore_loading"),  # arguments that voir has

@@ -190,7 +190,7 @@ def _say_where_arguments_go(error: click.NoSuchOption) -> None:
 
 
 def _remedy(args: list[str]) -> str:
-    if instead := milabench_words.COMMANDS.get(args[0]) or faipep_words.COMMANDS.get(args[0].removesuffix(".py")):
+    if instead := milabench_words.instead_of_command(args) or faipep_words.COMMANDS.get(args[0].removesuffix(".py")):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from benchwright.cli import milabench_words
 from benchwright.cli.main import cli, meant
 from benchwright.cli.milabench_words import COMMANDS, OPTIONS
 from benchwright.core.errors import InvalidInput
@@ -100,6 +101,16 @@ def test_an_unknown_command_leads_on(typed: list[str], said: str) -> None:
     [
         ("pip install x", "no such command: 'pip'; use 'bw dev --select NAME -- uv pip ...'"),
         ("archive", "no such command: 'archive'; pack the folders themselves"),
+        ("machine", "no such command: 'machine'; use 'bw doctor --quick'"),
+        ("env", "no such command: 'env'; use 'bw doctor --quick'"),
+        ("docker", "no such command: 'docker'; write 'docker:' into the system file"),
+        ("slurm_system", "no such command: 'slurm_system'; list the machines"),
+        ("tools pin", "no such command: 'tools'; its commands have no group here: use 'bw pin'"),
+        ("data prepare-run", "no such command: 'data'; use 'bw run SUITE', which installs and prepares"),
+        ("analysis", "no such command: 'analysis'; its commands have no group here: 'analysis NAME' is 'bw NAME'"),
+        ("report --runs R", "no such option: --runs; name the runs without it"),
+        ("run --plugin x -- true", "no such option: --plugin; a reporter of your own is a plug-in"),
+        ("new x --repo_url U", "no such option: --repo_url; write 'definition: {git: URL"),
         ("run --fulltrace -- true", "no such option: --fulltrace; logs are always kept whole"),
         ("run --noterm -- true", "no such option: --noterm; use --quiet"),
         ("run suite.yaml --capabilities nodes=2", "no such option: --capabilities; write 'nodes' into the system file"),
@@ -114,6 +125,18 @@ def test_an_unknown_command_leads_on(typed: list[str], said: str) -> None:
 def test_what_milabench_has_and_we_have_not_leads_to_what_we_have(typed: str, said: str) -> None:
     done = CliRunner().invoke(cli, typed.split())
     assert (done.exit_code, said in done.output) == (2, True), done.output
+
+
+def test_every_command_of_milabench_is_one_of_ours_or_has_a_hint() -> None:
+    """Its commands in 2025, grouped and flat, and those of older versions."""
+    names = """
+        archive ci cloud compare container dashboard dev docker dry env gated gather generate install list machine matrix
+        multirun new patch pin pip pr prefer-system prepare prepare-run publish replay report resolve run schedule
+        sharedsetup shell slurm_system sqlsetup summary system tunnel write_report_to_pr analysis data slurm tools
+    """
+    for name in names.split():
+        ours = CliRunner().invoke(cli, [*meant([name]), "--help"]).exit_code == 0
+        assert ours or milabench_words.instead_of_command([name]) is not None, name
 
 
 def test_an_option_that_nobody_has_is_refused_as_before() -> None:
