@@ -64,8 +64,8 @@ def _add(client: Any, experiment: str, run: Run, result: Result) -> None:
     }
     kept = {key: str(value)[:_LONGEST] for key, value in tags.items() if value}
     made = client.create_run(experiment, start_time=started, tags=kept).info.run_id
-    for key, value in result.benchmark.parameters.items():
-        client.log_param(made, _name(key), value)
+    for key, given in result.benchmark.parameters.items():
+        client.log_param(made, _name(key), given)
     for name, value, step in _metrics(run, result):
         client.log_metric(made, name, value, timestamp=started, step=step)
     client.set_terminated(made, _ENDED.get(result.status, "KILLED"), end_time=_milliseconds(run.ended or run.started))
