@@ -18,6 +18,7 @@ NAMED = re.compile(r"[a-z_]\w*(?:\.\w+)+:([A-Za-z_]\w*)")
 
 # Called by someone else, each for the reason beside it.
 CALLED_FROM_OUTSIDE = [
+    "shell_complete",  # click
     "CollectedSteps",  # for tests of runtimes, also those of other packages
     "load_from_cache",  # mlagility's own name, for scripts that import it
     "load_from_file",

@@ -78,18 +78,12 @@ def request_of(
     values: Mapping[str, Any], base: Path, *, targets: Sequence[str] = (), command: Sequence[str] = ()
 ) -> Request:
     """The options, in the notation of the command line, as one checked request; suites keep their things in `base`."""
-    from benchwright.kinds.interpreter import check_starts, file_of_module
     from benchwright.kinds.models.options import model_options_of
     from benchwright.kinds.spec.options import spec_options_of
 
     values = with_defaults(values)
-    if values["python"] and values["on"] in (None, "local"):
-        check_starts(values["python"])
-    modules = [file_of_module(name, values["python"], values["cwd"]) for name in values["modules"]]
-    targets = (*targets, *modules, *values["configs"])
-    script_args = parse.script_args_of(values["script_args"] or "")
-    if command and (targets or values["all_scripts"]):
-        script_args, command = (*script_args, *_arguments(command, targets)), ()
+    targets = (*targets, *_modules(values), *values["configs"])
+    script_args, command = _script_args(values, command, targets)
     return Request(
         targets=targets,
         command=tuple(command),
@@ -139,6 +133,25 @@ def request_of(
         shard=parse.shard_of(values["shard"]),
         builds=str(base / "builds"),
     )
+
+
+def _modules(values: Mapping[str, Any]) -> list[str]:
+    """The files of --module; InvalidInput if --python starts no interpreter."""
+    from benchwright.kinds.interpreter import check_starts, file_of_module
+
+    if values["python"] and values["on"] in (None, "local"):
+        check_starts(values["python"])
+    return [file_of_module(name, values["python"], values["cwd"]) for name in values["modules"]]
+
+
+def _script_args(
+    values: Mapping[str, Any], words: Sequence[str], targets: Sequence[str]
+) -> tuple[tuple[str, ...], Sequence[str]]:
+    """The arguments of scripts, and the command that is left: words after `--` are the scripts' where there are targets."""
+    given = parse.script_args_of(values["script_args"] or "")
+    if words and (targets or values["all_scripts"]):
+        return (*given, *_arguments(words, targets)), ()
+    return given, words
 
 
 def _arguments(words: Sequence[str], targets: Sequence[str]) -> Sequence[str]:

@@ -16,7 +16,7 @@ _MOST_RUNS = 50  # the newest
 Offer = Callable[[click.Context, str], Iterable[str]]
 
 
-class Suggested(click.ParamType[Any]):
+class Suggested(click.ParamType[object]):
     """The type of a parameter for as long as it is completed: the words that `offer` gives, and files if `files`."""
 
     name = "suggested"

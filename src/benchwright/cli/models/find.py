@@ -71,6 +71,11 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **va
 
         show_corpora(scripts, values["python"], as_json=values["as_json"])
         return 0
+    return _show_models(scripts, ctx.meta.get("command", ()), values)
+
+
+def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[str, Any]) -> int:
+    """The models of `scripts`, called with `words`; returns the exit code."""
     from benchwright.app.missing_module import explained
     from benchwright.app.progress.terminal import open_progress
     from benchwright.app.requests import request_of
@@ -96,7 +101,7 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **va
             return 0
         values |= {"search_dirs": folders, "all_scripts": bool(folders)}
     folder = BaseFolder.choose(values["base"], os.environ)
-    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts, command=ctx.meta.get("command", ()))
+    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts, command=words)
     try:
         resolved = resolve(request)
     except TooManyScripts as many:

@@ -7,7 +7,7 @@ import json
 import click
 
 from benchwright.cli.where import open_results, where_options
-from benchwright.core.errors import StoreTrouble
+from benchwright.core.errors import InvalidInput, StoreTrouble
 
 
 @click.group(epilog="Example: benchwright baseline set main last")
@@ -20,8 +20,12 @@ def command() -> None:
 @click.argument("run", default="last")
 @where_options
 def set_(name: str, run: str, base: str | None, store: str | None) -> int:
-    """Name RUN as baseline NAME."""
+    """Name RUN, in which something was measured, as baseline NAME."""
     with open_results(base, store) as results:
+        measured = results.run(run)
+        if not any(result.counted for result in measured.results):
+            remedy = f"name another run; why: benchwright show {measured.id}"
+            raise InvalidInput("nothing was measured in it", where=measured.id, remedy=remedy)
         found = results.set_baseline(name, run)
         click.echo(f"{name}: {found.id}")
         try:

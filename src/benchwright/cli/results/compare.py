@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from benchwright.cli.regressions.notifying import notify_options, targets, tell
@@ -11,6 +14,9 @@ from benchwright.cli.where import open_results, where_options
 from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_percentage
+
+if TYPE_CHECKING:
+    from benchwright.core.results.comparison import Comparison
 
 
 @click.command(epilog="Example: benchwright compare --baseline main last --fail-on regressed")
@@ -80,8 +86,7 @@ def command(
         named = [f"baseline:{baseline}", *runs] if baseline else runs
         show_differences(named, base, store, as_json=as_json or format_ == "json")
         return 0
-    from benchwright.app.results.compare import compare_runs, failing, render
-    from benchwright.report.comparison import count_words
+    from benchwright.app.results.compare import compare_runs, render
 
     format_ = chosen_format("compare", format_, output, as_json=as_json)
     words = _runs_to_compare(runs, baseline, between, run_to_run)
@@ -102,16 +107,24 @@ def command(
         )
         text = render(comparisons, found, format_, terminal_width())
     put_out(text, format_, output)
-    failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
-    for comparison in failed:
-        why = "; ".join([count_words(comparison), *comparison.lost])
-        click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {why}", err=True)
-    code = 1 if failed else 0
+    code = _code_of(comparisons, fail_on)
     if not receivers:
         return code
     from benchwright.regress.notify.notice import notice_of
 
     return tell(notice_of(comparisons, topic="compare"), receivers, folder, code)
+
+
+def _code_of(comparisons: Sequence[Comparison], fail_on: str | None) -> int:
+    """The exit code; says which comparisons failed."""
+    from benchwright.app.results.compare import failing
+    from benchwright.report.comparison import count_words
+
+    failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
+    for comparison in failed:
+        why = "; ".join([count_words(comparison), *comparison.lost])
+        click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {why}", err=True)
+    return 1 if failed else 0
 
 
 def _runs_to_compare(
