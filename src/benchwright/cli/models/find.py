@@ -84,22 +84,13 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
     from benchwright.kinds.models.batches import with_batches_known
     from benchwright.kinds.models.discovery.launching import discover
     from benchwright.kinds.models.report.found import found_json, render_found
-    from benchwright.kinds.models.scripts import zoo_corpus
-    from benchwright.kinds.models.zoo.targets import is_zoo_target
     from benchwright.kinds.sweep import named_point
     from benchwright.runs.base_folder import BaseFolder
 
-    folders = values["search_dirs"] if values["all_scripts"] else ()
-    zoos = {name: zoo for name in (*scripts, *folders) if (zoo := zoo_corpus(name) or name) and is_zoo_target(zoo)}
-    if zoos:
-        from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models
-
-        show_zoo_models(zoo_models([*zoos.values()], values), as_json=values["as_json"])
-        scripts = tuple(target for target in scripts if target not in zoos)
-        folders = tuple(folder for folder in folders if folder not in zoos)
-        if not scripts and not folders:
-            return 0
-        values |= {"search_dirs": folders, "all_scripts": bool(folders)}
+    named = bool(scripts or values["search_dirs"])
+    scripts = _without_zoos(scripts, values)
+    if named and not scripts and not values["search_dirs"]:
+        return 0
     folder = BaseFolder.choose(values["base"], os.environ)
     request = request_of({**values, "as_": "models"}, folder.path, targets=scripts, command=words)
     try:
@@ -128,6 +119,23 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
     if any(each.trouble for each in found.values()):
         return 1
     return 0 if any(each.models for each in found.values()) else 3
+
+
+def _without_zoos(scripts: tuple[str, ...], values: dict[str, Any]) -> tuple[str, ...]:
+    """The other scripts; models of zoos are shown, and their corpora taken out of the search folders in `values`."""
+    from benchwright.kinds.models.scripts import zoo_corpus
+    from benchwright.kinds.models.zoo.targets import is_zoo_target
+
+    folders = values["search_dirs"] if values["all_scripts"] else ()
+    zoos = {name: zoo for name in (*scripts, *folders) if (zoo := zoo_corpus(name) or name) and is_zoo_target(zoo)}
+    if not zoos:
+        return scripts
+    from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models
+
+    show_zoo_models(zoo_models([*zoos.values()], values), as_json=values["as_json"])
+    left = tuple(folder for folder in folders if folder not in zoos)
+    values |= {"search_dirs": left, "all_scripts": bool(left)}
+    return tuple(target for target in scripts if target not in zoos)
 
 
 def _selected(benchmark: Benchmark, found: ScriptDiscovery) -> ScriptDiscovery:
