@@ -156,7 +156,7 @@ def main() -> int:
         for name, text in chosen.items():
             ratios[name] = _ratio(Path(folder), name, text)
             print(f"{ratios[name]:8.4f}  {name}", flush=True)
-    missed = [name for name, ratio in ratios.items() if abs(ratio - 1) > WITHIN]
+    missed = [name for name, ratio in ratios.items() if not abs(ratio - 1) <= WITHIN]
     met = len(missed) <= (1 - SHARE) * len(ratios)
     print(f"within 1 %: {len(ratios) - len(missed)} of {len(ratios)}: {'met' if met else 'missed'}")
     return int(not met)
