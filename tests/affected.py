@@ -163,12 +163,18 @@ class Graph:
         return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
 
     def _commands(self, path: Path | None) -> dict[str, str]:
-        """The module of each command, from the table of the command line."""
+        """The module of each command, from the table of the command line, which has groups."""
         if path is None:
             return {}
         for node in ast.parse(path.read_bytes()).body:
-            if isinstance(node, ast.Assign) and [getattr(each, "id", "") for each in node.targets] == ["COMMANDS"]:
-                return {name: f"benchwright.cli.{module}" for name, (module, _) in ast.literal_eval(node.value).items()}
+            named = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if [getattr(each, "id", "") for each in named] == ["GROUPS"]:
+                groups = ast.literal_eval(node.value)  # type: ignore[attr-defined]
+                return {
+                    name: f"benchwright.cli.{module}"
+                    for group in groups.values()
+                    for name, (module, _) in group.items()
+                }
         return {}
 
     def _relative(self, path: Path) -> str:

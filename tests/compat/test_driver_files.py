@@ -135,7 +135,4 @@ def test_a_file_with_everything_the_driver_s_own_has_loads_whole(tmp_path: Path)
     tasks = by_name(path)
     faulty = [name for name, task in tasks.items() if task.fault is not None]
     assert len(tasks) == 57
-    assert len(faulty) == 17
-    assert all(name.startswith(("piped", "uneven")) for name in faulty)
-    with_a_shell = by_name(path, TaskOverrides(shell=True))
-    assert [name for name, task in with_a_shell.items() if task.fault is not None] == ["uneven0", "uneven1"]
+    assert faulty == ["uneven0", "uneven1"]  # what needs a shell gets one

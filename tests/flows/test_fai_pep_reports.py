@@ -124,7 +124,7 @@ def test_a_place_or_server_that_is_none_is_refused_before_anything_runs(bw: Comm
     )
     assert not (bw.cwd / "ran").exists()
     assert "add -o FILE" in bw("export", "last", code=2).stderr
-    assert "is a folder of files" in bw("export", "last", "-o", "-", "--format", "fai-pep", code=2).stderr
+    assert "fai-pep is no text to print" in bw("export", "last", "-o", "-", "--format", "fai-pep", code=2).stderr
 
 
 def test_reports_and_exports_give_the_command_that_ran(bw: CommandLine) -> None:

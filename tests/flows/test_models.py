@@ -220,11 +220,12 @@ def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: 
         ("--runtime", "onnxruntim", "unknown runtime 'onnxruntim'; did you mean 'onnxruntime'?"),
         ("--device", "gpu", "cpu, cuda"),
         ("--precision", "int4", "unknown precision"),
-        ("--shape", "x=1x", "invalid shape"),
         ("--shape", "x=1x2", "applies to model files"),
         ("--param", "x", "is not a parameter with values"),
     ):
         assert says in bw("run", "a.py", option, word, code=2).stderr
+    (bw.cwd / "net.onnx").write_bytes(b"\x08\x08")
+    assert "invalid shape" in bw("run", "net.onnx", "--shape", "x=1x", code=2).stderr
     assert "no such file" in bw("run", "absent.py::Net", code=2).stderr
 
 

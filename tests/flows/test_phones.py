@@ -105,7 +105,7 @@ def test_a_device_that_is_unplugged_while_a_program_runs(bw, own_phone):
     assert time.monotonic() - began < 300  # it did not wait for the program
     result = body["results"][0]
     assert (result["status"], result["reason"]) == ("failed", "agent_lost")
-    assert f"device '{own_phone.serial}' was lost while it ran" in result["detail"]
+    assert f"device '{own_phone.serial}' was lost" in result["detail"]  # it, or the connection to it, came first
 
 
 def test_a_run_whose_device_was_lost_is_resumed_where_it_was(bw, own_phone, tmp_path: Path):

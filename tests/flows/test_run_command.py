@@ -198,7 +198,7 @@ def test_the_report_fits_eighty_columns_and_a_pipe_gets_no_escapes(bw: CommandLi
 
 def test_the_start_help_and_a_mistyped_command(bw: CommandLine) -> None:
     assert "benchwright run" in bw().stdout
-    assert "Commands" in bw("--help").stdout
+    assert "Keep in order" in bw("--help").stdout
     assert "did you mean 'run'" in bw("rum", code=2).stderr
     for name in ("run", "plan", "logs", "completion"):
         assert "Example" in bw(name, "--help").stdout

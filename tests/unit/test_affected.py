@@ -16,7 +16,7 @@ FILES = {
     "src/benchwright/store/__init__.py": "",
     "src/benchwright/store/sql.py": "def load():\n    from benchwright.core import numbers\n",
     "src/benchwright/store/schema.sql": "",
-    "src/benchwright/cli/main.py": 'COMMANDS = {"runs": ("runs", "List."), "new": ("new", "Create.")}\n',
+    "src/benchwright/cli/main.py": 'GROUPS = {"Look": {"runs": ("runs", "List.")}, "Suites": {"new": ("new", "Create.")}}\n',
     "src/benchwright/cli/runs.py": "from benchwright.store.sql import load\n",
     "src/benchwright/cli/new.py": "",
     "src/benchwright/registry.py": 'BUILT_IN = ["benchwright.store.sql:load"]\n',
