@@ -205,6 +205,7 @@ def test_a_program_that_fails_in_the_treatment_is_broken(watched: WatchedReposit
 
 
 def test_a_commit_that_could_not_be_measured_is_told_once_and_measured_later(watched: WatchedRepository) -> None:
+    watched.metric = METRIC[:2]  # it measures nothing that could be named
     watched.watch()
     newest = watched.commit(1000)
     (record,) = watched.watch("--env", "PATH=/nowhere", code=3)
