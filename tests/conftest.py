@@ -25,7 +25,7 @@ from postgresql import Server, running_server
 hypothesis.settings.register_profile("shared-machine", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=30)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
-hypothesis.settings.register_profile("many", deadline=None, derandomize=True, max_examples=200)
+hypothesis.settings.register_profile("many", deadline=None, derandomize=True, max_examples=100)
 hypothesis.settings.load_profile("shared-machine")
 
 

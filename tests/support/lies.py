@@ -57,7 +57,7 @@ CASES = [
     no_data("prints_european_decimals"),
     Case("prints_thousands_separators", LOG, OK, value=exactly(1234.5)),
     no_data("prints_hexadecimal"),
-    no_data("prints_with_a_unit"),
+    Case("prints_with_a_unit", LOG, OK, value=exactly(5000)),
     no_data("prints_the_infinity_sign"),
     no_data("prints_a_fraction"),
     no_data("prints_a_percentage"),

@@ -205,7 +205,8 @@ def is_rather_on(device: Optional[str], before: Optional[str]) -> bool:
 
 
 def is_on_meta(module: Module) -> bool:
-    return any(tensor.device.type == META for _, tensor in parameters_of(module)[:1])
+    with quietly():
+        return any(tensor.device.type == META for _, tensor in parameters_of(module)[:1])
 
 
 def _shown_class(name: str) -> str:
