@@ -72,7 +72,8 @@ def is_wrapper(module: Module) -> bool:
 def autocast_of(module: Module) -> Optional[Autocast]:
     """The region that the script calls it in; None outside, or in one for another kind of device, which changes nothing."""
     tensors = [tensor for _, tensor in (*parameters_of(module), *buffers_of(module))][:1]
-    device = tensors[0].device.type if tensors else "cpu"
+    with quietly():
+        device = tensors[0].device.type if tensors else "cpu"
     try:
         if not torch().is_autocast_enabled(device):
             return None
