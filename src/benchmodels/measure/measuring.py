@@ -98,7 +98,7 @@ class ModelMeasurement:
             self._examine(subject, session, outputs, turn)
 
     def _examine(self, subject: Subject, session: Session, outputs: List[Arrays], turn: Turn) -> None:
-        """Items, arithmetic, and whether the outputs are right: what is told once the model has been measured."""
+        """Reports items, FLOPs and the check of the outputs, once the model has been measured."""
         batch = self._tell_items(subject)
         work = subject.work(session.precision)
         told = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)

@@ -2,9 +2,9 @@
 
 With a data loader a step lasts from asking for its batch to asking for the next one, so the steps of an epoch together take
 the time of its loop: from starting the loader, workers included, to leaving it. Without one a step ends when the optimizer
-has stepped. What a program does between these loops (evaluation, checkpoints) belongs to no step, and is told. The very first
-step is not recorded: which loader feeds the training is not known yet. Nothing here knows torch: `hooks` reports what
-happens, and a `StepLoop` records the steps. Times are stamps in nanoseconds.
+has stepped. What a program does between these loops (evaluation, checkpoints) belongs to no step; its time is reported. The
+very first step is not recorded: which loader feeds the training is not known yet. Nothing here knows torch: `hooks` reports
+what happens, and a `StepLoop` records the steps. Times are stamps in nanoseconds.
 """
 
 from __future__ import annotations
