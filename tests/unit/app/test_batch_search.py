@@ -68,7 +68,7 @@ def test_the_largest_batch_of_a_real_program_is_found_and_kept(tmp_path, how):
         (16, True, True, 4), (32, True, True, 4), (40, True, True, 4), (48, False, False, 4), (64, False, False, 4),
     ]  # fmt: skip
     memory = {o.batch_size: o.memory_bytes for o in kept}
-    assert memory[32] - memory[16] == pytest.approx(16 * MIB, abs=2 * MIB)
+    assert memory[32] - memory[16] == pytest.approx(16 * MIB, abs=4 * MIB)  # Python compiles benchprobe in the first
 
 
 def test_the_batch_of_a_suites_benchmark_is_found_by_runs_of_its_own(tmp_path):
