@@ -247,6 +247,10 @@ def _check_exists(target: str) -> None:
 
         is_word = os.sep not in target and "." not in target
         remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
+        script, _, arguments = target.partition(" ")
+        if arguments and os.path.isfile(script):
+            remedy = f"put a script's arguments after --: benchwright run {script} -- {arguments}"
+            raise InvalidInput("no such file", where=target, remedy=remedy)
         near = [str(path.with_name(name)) for name in os.listdir(path.parent)] if path.parent.is_dir() else []
         remedy = did_you_mean(str(path), [*near, *shipped_suites(), *shipped_specifications()]) or remedy
         raise InvalidInput("no such file", where=target, remedy=remedy)

@@ -261,7 +261,7 @@ def _refuse_options_of_scripts(ctx: click.Context, given: Sequence[str], targets
         raise InvalidInput(
             f"applies to {rows[0].applies_to}, not to scripts",
             where=rows[0].flags[-1],
-            remedy=f"leave it out; if it is meant for the script: {line}",
+            remedy=f"if it is meant for the script, put it after --: {line}",
         )
 
 

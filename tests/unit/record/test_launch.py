@@ -439,7 +439,7 @@ def test_a_cap_that_came_before_the_precision_is_mentioned(reached: bool, noted:
     detail = {"reached": reached, "half_width": 0.034}
     stop = {"event": "stop", "process": 7, "loop": 1, "rule": "precision", "steps": 3, "detail": detail}
     launch = recorded(loop(), steps("measured", [1000] * 3), stop)
-    assert any("before it was precise enough (± 3.4%)" in note.text for note in launch.notes) is noted
+    assert any("before it was precise enough (± 3.4 %)" in note.text for note in launch.notes) is noted
 
 
 def test_a_loop_that_ended_before_it_was_precise_says_so_even_if_nothing_is_known() -> None:

@@ -153,9 +153,7 @@ def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> AbOrd
 def _report(outcome: AbOutcome, format_: str) -> str:
     if format_ == "screen":
         from benchwright.report.tables.ab import ab_text
-        from benchwright.report.text.one_line import clip
 
         width = terminal_width()
-        saved = clip(f" saved: {outcome.run.folder}", width)
-        return coloured(f"{ab_text(outcome.table, width=width)}{saved}\n")
+        return coloured(f"{ab_text(outcome.table, width=width)} saved: {outcome.run.folder}\n")
     return outcome.rendered(format_)
