@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from benchwright.analysis.comparison.alternation import alternating_command
 from benchwright.analysis.comparison.differences import differences
 from benchwright.analysis.comparison.disturbed import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import (
@@ -122,7 +123,7 @@ def compare(
                 text=f"measured one after the other: an unchanged program can differ by {run_to_run * 100:g} % "
                 "between runs, so smaller differences get no verdict",
                 severity="info",
-                remedy=f"to detect them, {ALTERNATE}",
+                remedy=f"to detect them, {ALTERNATE}: {alternating_command(pairs, control.revisions)}",
             ),
         ),
     )

@@ -11,7 +11,7 @@ from benchwright.core.results.comparison import Verdict
 from benchwright.core.results.summary import Interval
 
 FEWEST_LAUNCHES = 6
-ALTERNATE = "alternate both in one run: bw run --repeat 10 -c A -c B"
+ALTERNATE = "alternate both in one run"
 _ROUNDING = 1e-12  # an end that is exactly 1 may be off by a few bits
 _MOST_ADVISED = 200
 
