@@ -200,6 +200,8 @@ def test_a_treatment_that_fails_has_regressed_and_a_control_that_fails_leaves_no
 
 REFUSED = [
     (("--", "true"), "--control: there is nothing to compare with; name it, such as --control main"),
+    (("v1", "--", "true", "a b"), "v1: is no target; to compare commits: benchwright ab --control v1 -- true 'a b'"),
+    (("v1", "HEAD", "--", "true"), "to compare commits: benchwright ab --control v1 --treatment HEAD -- true"),
     (("--control", "gti:main", "--", "true"), "'gti:' is no sort of revision; did you mean 'git'?"),
     (("--control", "nowhere", "--", "true"), "there is no commit 'nowhere'"),
     (("--control", "cmd:true", "--", "true"), "write cmd:COMMAND for both"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,6 +84,8 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
     own = {name: values.pop(name) for name in _OWN}
     decision = decision_of(values)
+    if own["control"] is None:
+        _refuse_bare_revisions(targets, ctx.meta.get("command", ()))
     order = order_from(ctx, values, targets)
     files = _files(own)
     receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])), own["smtp"])
@@ -103,6 +107,18 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     if not receivers:
         return outcome.exit_code
     return notifying.tell(outcome.notice(), receivers, order.base.path, outcome.exit_code)
+
+
+def _refuse_bare_revisions(targets: Sequence[str], command: Sequence[str]) -> None:
+    """InvalidInput with the line that compares them, where commits are named as for git diff."""
+    if not command or not 1 <= len(targets) <= 2 or any(map(os.path.exists, targets)):
+        return
+    sides = [word for pair in zip(("--control", "--treatment"), targets, strict=False) for word in pair]
+    raise InvalidInput(
+        "is no target",
+        where=" ".join(targets),
+        remedy=f"to compare commits: {shlex.join(['benchwright', 'ab', *sides, '--', *command])}",
+    )
 
 
 def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
