@@ -333,8 +333,9 @@ class _Measurement:
         jobs = [job for launch in group for job in launch]
         for job in jobs:
             self.folder.set_aside(job.id)
-            if job.barrier is not None:
-                empty_folder(Path(job.barrier.folder))
+            for meeting in (job.barrier, job.launch_end):
+                if meeting is not None:
+                    empty_folder(Path(meeting.folder))
             for path, text in job.files.items():
                 write_file(Path(path), text)
         self.observer.on_launch(number, total, jobs)
