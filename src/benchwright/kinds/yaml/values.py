@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from benchwright.kinds.text_file import Remark, appears_twice
