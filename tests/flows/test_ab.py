@@ -100,6 +100,14 @@ def test_a_commit_against_the_working_tree_with_all_its_changes(bw: CommandLine,
     assert "-10.0 % [-10.0, -10.0]" in again.stdout
 
 
+def test_commits_of_a_repository_elsewhere(bw: CommandLine, repository: SmallRepository) -> None:
+    bw.cwd = repository.folder.parent
+    words = ("--repo-dir", "repository", "--control", "v1", "--treatment", "HEAD", *SPEED, *SIX)
+    assert "-10.0 %" in bw("ab", *words, "--", "python", "./bench.py", code=1).stdout
+    (repository.folder / "new.py").write_text("")
+    assert "has no ./new.py" in bw("ab", *words, "--", "python", "./new.py", code=2).stderr
+
+
 def test_each_side_is_built_once_in_its_own_environment(bw: CommandLine, repository: SmallRepository) -> None:
     build = "cp speed.py built_speed.py; python -c 'import sys; print(sys.prefix)'"
     repository.commit("Built", {"bench.py": BENCH.replace("import speed", "import built_speed as speed")})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from benchwright.analysis.checks.validation import validation_names
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.inputs.request import Request, Resolved
@@ -37,11 +37,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     request = _with_default_target(request, allow_nothing)
     named = request
     request, of_folders = _with_files(request)
-    benchmarks = [
-        b
-        for target in request.targets
-        for b in (_read_one_of_many if target in of_folders else _read_target)(target, request, cwd, metrics)
-    ]
+    benchmarks = _read_targets(request, of_folders, cwd, metrics)
     if request.task_options.get("metrics_template") and not request.targets:
         benchmarks += _read_target(request.task_options["metrics_template"], request, cwd, metrics)
     commands = _commands(request, cwd, metrics)
@@ -181,6 +177,37 @@ def _metrics(request: Request) -> tuple[MetricSpec, ...]:
     metrics = tuple(parse_metric_option(text) for text in request.metrics)
     check_distinct(metrics)
     return metrics
+
+
+def _read_targets(
+    request: Request, of_folders: frozenset[str], cwd: str, metrics: tuple[MetricSpec, ...]
+) -> list[Benchmark]:
+    """Of several files, one that cannot be read stops only itself; InvalidInput if none can."""
+    found: list[Benchmark] = []
+    faults: list[InvalidInput] = []
+    for target in request.targets:
+        read = _read_one_of_many if target in of_folders else _read_target
+        try:
+            found += read(target, request, cwd, metrics)
+        except InvalidInput as fault:
+            if len(request.targets) == 1 or request.script_args or not _is_about_a_file(fault, target):
+                raise
+            faults.append(fault)
+            found.append(_faulty(target, fault, cwd))
+    if faults and len(faults) == len(request.targets):
+        raise faults[0]
+    return found
+
+
+def _is_about_a_file(fault: InvalidInput, target: str) -> bool:
+    """Rather than about the command line, which is wrong as a whole."""
+    is_there = os.path.isfile(target.partition("::")[0])
+    return is_there and fault.where is not None and not fault.where.startswith("-")
+
+
+def _faulty(target: str, fault: InvalidInput, cwd: str) -> Benchmark:
+    work = Command(argv=(), cwd=cwd)
+    return Benchmark(name=Path(target).stem, workload=work, source=target, fault=fault.on_one_line)
 
 
 def _read_target(

@@ -19,7 +19,7 @@ from benchwright.app.launches.clocks import locked_clocks
 from benchwright.app.launches.readiness import refused
 from benchwright.app.measure import measure
 from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
-from benchwright.app.reporting import Reporters, report_run
+from benchwright.app.reporting import LocalReporter, Reporters, report_run
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request, Resolved
@@ -75,6 +75,7 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
+    local = None if order.reporters.local is None else LocalReporter(order.reporters.local)
     clocks = locked_clocks(order.request.lock_clocks, resolved.settings.on, observer)
     with clocks as clock_labels, _chosen(executor, resolved, order) as chosen:
         made = measure(
@@ -90,8 +91,9 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             anyway=order.anyway,
             failed=failed,
             another=lambda: _chosen(executor, resolved, order),
+            on_ended=None if local is None else local.write,
         )
-    for problem in _follow_up(order, made):
+    for problem in _follow_up(order, made, local):
         observer.on_trouble(problem)
     return made
 
@@ -212,7 +214,7 @@ def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
     return list(trusted_code(resolved.benchmarks))
 
 
-def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
+def _follow_up(order: RunOrder, made: Run, local: LocalReporter | None) -> Iterator[str]:
     """Writes what others want of a complete run; yields what went wrong, and what was added where."""
     yield from write_driver_files(made, Path.cwd())
     if any(kind_of(r.benchmark).has_score for r in made.results) and (said := save_scaling(made)):
@@ -220,7 +222,7 @@ def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
     if order.keep:
         yield from keep_in_store(made, order.base.path, order.store)
     if order.reporters.any:
-        yield from report_run(made, order.reporters, order.base)
+        yield from report_run(made, order.reporters, order.base, local)
 
 
 def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> AbstractContextManager[Executor]:

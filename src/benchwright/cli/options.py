@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
+REPO_DIR_HELP = (
+    "Folder of the repository. From outside it, files are looked up in this folder, then there; commands run there."
+)
 _HELP = "benchwright.help"  # in the context: which options to list; None: the common ones
 _TYPED = "benchwright.typed"  # in the context: the words as they were typed
 _ALL = "all"

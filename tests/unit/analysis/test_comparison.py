@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 
 from benchwright.analysis.comparison.compare import compare, compare_interleaved, interleaved
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg, paired_ratio, unpaired_ratio
-from benchwright.core.benchmark import Command
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING
-from benchwright.core.results.provenance import CodeRevision
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
 
@@ -411,29 +409,6 @@ def test_disturbed_launches_of_separate_runs_decide_nothing(kind: str, side: str
     words = f"{side}: 20 of 20 launches {DISTURBING[kind]}"
     assert effect.doubts == (Note(text=words, evidence="got 50 % of the CPU time it wanted", kind=kind),)
     assert "measure again on a quieter machine, or alternate both in one run" in (effect.advice or "")
-
-
-COMMIT = CodeRevision(root="/r", commit="0123456789abcdef", modified=False)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "revisions", "line"),
-    [
-        ("python old.py", "python new.py", (), "bw run --repeat 10 -c 'python old.py' -c 'python new.py'"),
-        ("python a.py", "python a.py", (), "bw ab --control COMMIT -- python a.py"),
-        ("python a.py", "python a.py", (COMMIT,), "bw ab --control 0123456789 -- python a.py"),
-        ("x" * 120, "python a.py", (), "bw run --repeat 10 -c A -c B, or of commits: bw ab --control COMMIT"),
-    ],
-)
-def test_separate_runs_lead_to_the_line_that_alternates_them(
-    before: str, after: str, revisions: tuple[CodeRevision, ...], line: str
-) -> None:
-    old, new = (
-        result(msgspec.structs.replace(benchmark(), workload=Command(argv=tuple(words.split()), cwd="/")), noise(1, 6))
-        for words in (before, after)
-    )
-    (remark,) = compare(msgspec.structs.replace(run(old), revisions=revisions), run(new)).remarks
-    assert remark.remedy == f"to detect them, alternate both in one run: {line}"
 
 
 def test_disturbed_launches_have_no_part_in_counting_false_alarms() -> None:

@@ -19,6 +19,7 @@ from benchwright.agent.stream import FULL, VERSION, StreamWriter
 from benchwright.agent.supervise import endings
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
 from benchwright.agent.supervise.holding import Holding
+from benchwright.agent.supervise.launch_end import LaunchEndWatch
 from benchwright.agent.supervise.memory_limit import JobMemoryLimit
 from benchwright.agent.supervise.pauses import PauseWatch
 from benchwright.agent.supervise.program import Program
@@ -79,6 +80,7 @@ class Supervisor:
         self._pauses = PauseWatch(self._stream, self._program, lambda: self._signals.count[signal.SIGCONT])
         self._oom_kills = endings.read_oom_kills()
         self._limit: JobMemoryLimit | None = None
+        self._launch_end = LaunchEndWatch(job)
         self._too_large = self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = (
             False
         )
@@ -185,6 +187,7 @@ class Supervisor:
                 self._pauses.look(0.0)
                 self._stream.append("exit", t=self._program.ended_ns)
                 leave_barrier(self.job)
+                self._launch_end.say_gone()
         if self._program.is_over:
             self._takedown = self._takedown or self._new_takedown(_LINGER_S)
             if self._start_program.others and not descendants(os.getpid(), self._start_program.others):
@@ -213,7 +216,9 @@ class Supervisor:
         wakes = [self._holding.next_ns or now_ns + _NS * 60]
         if self._takedown is not None:
             wakes.append(max(self._takedown.next_ns, now_ns + int(_TAKEDOWN_STEP_S * _NS)))
-        elif self.job.timeout_s is not None:
+        elif self._launch_end.next_ns is not None:
+            wakes.append(self._launch_end.next_ns)
+        if self._takedown is None and self.job.timeout_s is not None:
             wakes.append(self._program.began_ns + self._holding.apart_ns + int(self.job.timeout_s * _NS))
         if self._sampling is not None and self._limit is not None and not self._program.is_over | self._holding.is_held:
             wakes += [due for due in (self._sampling.due_ns, self._limit.due_ns) if due is not None]
@@ -255,6 +260,9 @@ class Supervisor:
             self._too_large, self._detail = True, why
             self._takedown = self._new_takedown()
             self._takedown.hurry()  # it may grow on meanwhile
+        elif self._launch_end.is_due(time.perf_counter_ns()):
+            self._early_stop = True
+            self._takedown = self._new_takedown()
 
     def _take_down(self) -> None:
         if self._takedown is not None:
@@ -305,6 +313,7 @@ class Supervisor:
         if not self._data.stop_asked or self._takedown is not None or self._program.is_over:
             return
         say_done(self.job.barrier)
+        self._launch_end.say_done()
         if all_done(self.job.barrier):
             self._early_stop = True
             self._takedown = self._new_takedown()
@@ -322,6 +331,7 @@ class Supervisor:
         if self._data is not None:
             self._data.finish(ended_ns)
         exit_code, signal_number = self._program.ending
+        self._forgive_stumble(exit_code, signal_number)
         out_of_memory = self._ran_out_of_memory(exit_code, signal_number)
         self._look_at_the_disk(exit_code)
         if self._log is not None:
@@ -331,6 +341,14 @@ class Supervisor:
             self._log.finish(self._is_asked_to_stop, succeeded=ended_well)
             self._stop_if_asked()  # only now: the log was not read to its end
         self._write_end(exit_code, signal_number, out_of_memory)
+
+    def _forgive_stumble(self, exit_code: int | None, signal_number: int | None) -> None:
+        """A program that fails because the others of its launch were stopped early has done its part."""
+        failed = exit_code or signal_number is not None
+        if failed and not self._we_ended_it and self._launch_end.was_measured():
+            self._early_stop = True
+            text = "it failed after the launch had been stopped early; what was measured before counts, see its log"
+            self._append("message", severity="info", source="agent", text=text)
 
     @property
     def _we_ended_it(self) -> bool:

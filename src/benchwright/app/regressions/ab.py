@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.regressions.sides import Sides, built_sides
+from benchwright.app.regressions.target_folder import standing_in
 from benchwright.app.results.compare import compare_commands, failing, render
 from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.benchmark import REVISION
@@ -26,6 +27,7 @@ from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Run
 from benchwright.executors.observer import Observer
 from benchwright.regress.builds import BuildRecipe
+from benchwright.regress.mercurial import open_repository
 from benchwright.report.comparison import ab_body
 from benchwright.report.tables.ab import ab_markdown
 from benchwright.report.tables.comparison import metric_words
@@ -86,8 +88,12 @@ def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
     observer = observer or Observer()
     _refuse_mixture(order)
-    _refuse_what_is_wrong_here(order)
     sides = Sides(order.order.request, order.control, order.treatment, order.repository, order.recipe)
+    if order.repository is not None and sides.uses(RevisionKind.GIT):
+        root = open_repository(order.repository, "--repo-dir").root
+        order = replace(order, order=standing_in(root, order.order))
+        sides = replace(sides, request=order.order.request)
+    _refuse_what_is_wrong_here(order)
     variations = built_sides(sides, order.order.base, observer)
     request = replace(order.order.request, repeat=order.decision)
     labels = order.order.labels | {v.side: v.revision for v in variations}

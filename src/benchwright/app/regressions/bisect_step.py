@@ -91,7 +91,7 @@ def _variation(
     built = build(repository, commit, recipe, order.base.revisions, observer)
     made = variation_of_build(TREATMENT, commit.short, repository, commit, built)
     try:
-        return replace(made, kept=kept_words(order.request.command, order.request.targets, made, repository))
+        return replace(made, kept=kept_words(order.request, made, repository))
     except InvalidInput as error:
         said = InvalidInput(error.what, where=commit.short, remedy=error.remedy)
         raise NotLaunched(said.on_one_line) from said

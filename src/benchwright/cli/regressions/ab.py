@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.options import OwnFirstCommand, order_from, target_options
+from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions import notifying
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.results.output import chosen_format, put_out
@@ -50,7 +50,7 @@ _OWN = (
 @click.option(
     "--build", metavar="LINE", help="Shell line that builds a commit, run in its own worktree and environment."
 )
-@click.option("--repo-dir", metavar="DIR", help="Folder of the repository.  [default: this one]")
+@click.option("--repo-dir", metavar="DIR", help=f"{REPO_DIR_HELP}  [default: this folder]")
 @decision_options
 @click.option(
     "--fail-on",

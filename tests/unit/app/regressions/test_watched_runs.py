@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from small_repository import SmallRepository
 
-from benchwright.app.regressions.watched_runs import WatchedRuns, standing_in
+from benchwright.app.regressions.target_folder import standing_in
+from benchwright.app.regressions.watched_runs import WatchedRuns
 from benchwright.app.requests import order_of
 from benchwright.app.run import RunOrder
 from benchwright.core.decision import Decision
