@@ -525,7 +525,7 @@ VISION: Rows = (
     ("SamModel", "mask-generation", {}, "facebook/sam-vit-base"),
     ("DPTForDepthEstimation", "depth-estimation", {**LARGE, "image_size": 384, "neck_hidden_sizes": [256, 512, 1024, 1024], "backbone_out_indices": [5, 11, 17, 23]}, "Intel/dpt-large"),
     ("GLPNForDepthEstimation", "depth-estimation", {**MIT, "depths": SEGFORMER_DEPTHS[4]}, "vinvino02/glpn-nyu vinvino02/glpn-kitti"),
-    ("VideoMAEForPreTraining", "video-classification", {}, "MCG-NJU/videomae-base"),
+    ("VideoMAEModel", "video-classification", {}, "MCG-NJU/videomae-base"),
     ("VideoMAEForVideoClassification", "video-classification", {"num_labels": 400}, "MCG-NJU/videomae-base-finetuned-kinetics"),
     ("TimesformerForVideoClassification", "video-classification", {"num_labels": 400}, "facebook/timesformer-base-finetuned-k400"),
     ("VivitForVideoClassification", "video-classification", {"num_labels": 400}, "google/vivit-b-16x2-kinetics400"),
@@ -557,10 +557,10 @@ MULTIMODAL: Rows = (
     ("LayoutLMForMaskedLM", "fill-mask", {}, "microsoft/layoutlm-base-uncased"),
 )
 AUDIO: Rows = (
-    ("Wav2Vec2ForPreTraining", "feature-extraction", {}, "facebook/wav2vec2-base"),
+    ("Wav2Vec2Model", "feature-extraction", {}, "facebook/wav2vec2-base"),
     ("Wav2Vec2ForCTC", "automatic-speech-recognition", {}, "facebook/wav2vec2-base-960h"),
     ("Wav2Vec2ForCTC", "automatic-speech-recognition", LARGE, "facebook/wav2vec2-large-960h"),
-    ("Wav2Vec2ForPreTraining", "feature-extraction", {**XLSR, "codevector_dim": 768, "proj_codevector_dim": 768}, "facebook/wav2vec2-large-xlsr-53 "
+    ("Wav2Vec2Model", "feature-extraction", XLSR, "facebook/wav2vec2-large-xlsr-53 "
      "facebook/wav2vec2-xls-r-300m facebook/mms-300m"),
     ("Wav2Vec2ForCTC", "automatic-speech-recognition", {**XLSR, "vocab_size": 33}, "jonatasgrosman/wav2vec2-large-xlsr-53-english"),
     ("HubertModel", "feature-extraction", {}, "facebook/hubert-base-ls960"),
@@ -583,7 +583,6 @@ AUDIO: Rows = (
     ("WhisperForConditionalGeneration", "automatic-speech-recognition", {**WHISPER_S, **ENGLISH, "decoder_layers": 4}, "distil-whisper/distil-small.en"),
     ("WhisperForConditionalGeneration", "automatic-speech-recognition", {**WHISPER_M, **ENGLISH, "decoder_layers": 2}, "distil-whisper/distil-medium.en"),
     ("Speech2TextForConditionalGeneration", "automatic-speech-recognition", {}, "facebook/s2t-small-librispeech-asr"),
-    ("SpeechT5ForSpeechToText", "automatic-speech-recognition", {}, "microsoft/speecht5_asr"),
 )
 # fmt: on
 TABLE = {"text": TEXT, "vision": VISION, "multimodal": MULTIMODAL, "audio": AUDIO}

@@ -78,7 +78,10 @@ def test_written_sizes_give_the_published_number_of_parameters(zoo: HuggingFaceZ
     assert sum(weight.numel() for weight in made.parameters()) / 1e6 == pytest.approx(millions, rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["google-bert/bert-large-cased", "facebook/convnext-tiny-224", "openai/whisper-tiny"])
+@pytest.mark.parametrize(
+    "name",
+    ["google-bert/bert-large-cased", "facebook/convnext-tiny-224", "openai/whisper-tiny", "facebook/bart-large-mnli"],
+)
 def test_a_listed_model_is_built_and_called_without_a_hub(zoo: HuggingFaceZoo, name: str) -> None:
     import torch
 
