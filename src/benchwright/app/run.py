@@ -18,7 +18,7 @@ from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_
 from benchwright.app.launches.clocks import locked_clocks
 from benchwright.app.launches.readiness import refused
 from benchwright.app.measure import measure
-from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
+from benchwright.app.options import OPTIONS, SUITE, ZOO, refuse_unrelated
 from benchwright.app.reporting import LocalReporter, Reporters, report_run
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
@@ -183,9 +183,9 @@ def _resolved(order: RunOrder) -> Resolved:
 
 
 def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:
-    """Of scripts only labels can be selected, and only where there are several to choose from."""
+    """Of scripts only labels can be selected, and only where there are several to choose from; of suites and zoos, names too."""
     words = order.request.suite.select if order.request.suite is not None else ()
-    if not words or any(SUITE in kind_of(b).option_sorts(b) for b in resolved.benchmarks):
+    if not words or any({SUITE, ZOO}.intersection(kind_of(b).option_sorts(b)) for b in resolved.benchmarks):
         return
     for word in words:
         if "=" not in word:

@@ -70,6 +70,7 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
     shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
     zoo = zoo_of(model.zoo, python, model.target)
     given = options.models
+    sizes_from = [model.sizes_from] if model.sizes_from else []
     for runtime, device, precision in variants(given):
         workload = as_built(
             Model(
@@ -81,8 +82,8 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
                 zoo=model.target,
                 scale=scale,
                 zoo_parameters=asked,
-                identity=_digest(model.canonical, scale, sorted(asked.items())),
-                content=_digest(zoo.version, zoo.torch, _sources()),
+                identity=_digest(model.canonical, scale, sorted(asked.items()), *sizes_from),
+                content=_digest(zoo.version, zoo.torch, _sources(), *sizes_from),
                 class_=model.target,
                 threads=given.threads,
                 streams=given.streams,
@@ -105,8 +106,14 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
                 parameters=shown,
                 env=variables(point),
                 labels={**model.all_labels, _SCALE: scale},
+                notes=_notes(model, scale),
             )
         )
+
+
+def _notes(model: ListedModel, scale: str) -> tuple[str, ...]:
+    """Where sizes come from; at scale tiny they are none of the model's own."""
+    return (f"sizes from {model.sizes_from}",) if model.sizes_from and scale != ZOO_SCALES[0] else ()
 
 
 def _parameters(words: Sequence[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from benchwright.kinds.models.script_notes import matches_label
 from benchwright.kinds.models.zoo.listing import ListedModel, ListedZoo, listed_zoos
 
 _TARGET = re.compile(r"[A-Za-z][\w-]+:(?![:/\\])[^\s]+", re.ASCII)
-# Corpora of the tools that came before, by their names there.
+# Corpora of the tools that came before, by their names there; `popular` is short for the last.
 CORPORA = {
     "transformers": "transformers:*",
     "diffusers": "diffusers:*",
@@ -23,6 +23,7 @@ CORPORA = {
     "torch_hub": "torch-hub:*",
     "graph_convolutions": "pyg:*",
     "popular_on_huggingface": "hf:*",
+    "popular": "hf:*",
 }
 
 
