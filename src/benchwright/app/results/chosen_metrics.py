@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import UnknownMetric, did_you_mean
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import (
     CPU_TIME,
@@ -64,18 +64,15 @@ class ChosenMetrics:
 
     `metrics`: (benchmark, metric) pairs, chosen before comparing, since the false-alarm rate is that of the whole table.
     `needed`: metrics whose absence on one side is noted. `beside`: of an A/B, also CPU time and memory; these, and what else a
-    benchmark is not about, are marked as such.
+    benchmark is not about, are marked as such. Raises UnknownMetric, unless all launches failed: they show no metrics.
     """
 
     def __init__(
         self, control: Run, metrics: Sequence[str], all_metrics: bool = False, *, beside: bool = False
     ) -> None:
         figures = _figures(control)
-        known = {figure.metric for figure in figures}
-        for metric in metrics:
-            if metric not in known:
-                remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
-                raise InvalidInput(f"{control.id} did not measure '{metric}'", where="--metric", remedy=remedy)
+        if any(result.counted for result in control.results):
+            _refuse_unknown(control.id, metrics, {figure.metric for figure in figures})
         telling = _telling(figures)
         self.needed = frozenset(metrics or (figure.metric for figure in telling))
         if metrics or all_metrics:
@@ -113,6 +110,13 @@ def _as_price(effect: Effect) -> Effect:
         return effect
     advice = f"the price of being faster, which is yours to judge; --metric {effect.metric} judges by this alone"
     return replace(effect, verdict=Verdict.INCONCLUSIVE, advice=advice)
+
+
+def _refuse_unknown(run: str, metrics: Sequence[str], known: set[str]) -> None:
+    for metric in metrics:
+        if metric not in known:
+            remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
+            raise UnknownMetric(f"{run} did not measure '{metric}'", metric=metric, remedy=remedy)
 
 
 def _figures(run: Run) -> list[_Figure]:

@@ -17,6 +17,7 @@ from benchwright.app.results.chosen_metrics import ChosenMetrics
 from benchwright.app.results.compare import compare_commands, undecided_effects
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
+from benchwright.core.errors import UnknownMetric
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Effect, Verdict
@@ -225,6 +226,19 @@ def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) 
     assert found.headline is not None
     assert (found.headline.metric, found.headline.verdict) == (CPU, Verdict.REGRESSED)
     assert [effect.metric for effect in found.moved] == []  # the time is of disturbed launches
+
+
+def test_launches_that_all_failed_say_nothing_about_a_metric_but_others_do() -> None:
+    rule = replace(RULE, metrics=("rate",))
+    failed = [
+        replace(x, status=Status.FAILED, reason=Reason.CRASHED, measurements=())
+        for x in (launch(block=n, position=n, facts=STARTED) for n in range(2))
+    ]
+    both = [builders.result(side(name), failed[place]) for place, name in enumerate(("control", "treatment"))]
+    assert outcome_of(builders.run(*both, decision=rule)).exit_code == 3
+    made = replace(ab([figure(TIME, 1.0)], [figure(TIME, 1.0)]), decision=rule)
+    with pytest.raises(UnknownMetric, match=r"did not measure 'rate'; it measured process\.duration"):
+        outcome_of(made)
 
 
 def test_all_metrics_are_all_of_them() -> None:
