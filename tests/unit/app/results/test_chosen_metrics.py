@@ -298,6 +298,34 @@ def test_where_hardly_a_pair_counts_launches_go_on_for_the_cpu_time() -> None:
     assert waiting_for(TIME, rule=rule, blocks=60) == [TIME]  # with time left, the machine may become quiet
 
 
+def test_launches_whose_waiting_is_not_known_are_said_to_be_judged_by_cpu_time_alone() -> None:
+    rng = random.Random(1)
+    busy = (Note(text="ran while the machine was busy", kind="busy"),)
+    made = ab([figure(TIME, 1.0), figure(CPU, 1.0)], [figure(TIME, 1.5), figure(CPU, 1.0)])
+    assert not outcome_of(made).table.remarks
+    for of_launch in ({"main_ran_s": 0.95, "main_waited_s": 0.1}, {"seen_ran_s": 0.95, "seen_waited_s": 0.1}):
+        usage = of_launch | {"seen_together": 0.0}
+        known = _with_facts(made, busy, [{"usage": usage}] * 24)
+        assert effects(known)[TIME].verdict is Verdict.REGRESSED
+        assert not [note for note in outcome_of(known).table.remarks if "judged by" in note.text]
+    together = [
+        {"usage": {"seen_ran_s": 1.0, "seen_waited_s": rng.uniform(0, 0.5), "seen_together": 0.4}} for _ in range(24)
+    ]
+    unknown = outcome_of(_with_facts(made, busy, together))
+    assert [note.text for note in unknown.table.remarks] == [
+        "judged by CPU time alone, which an added sleep does not change: b"
+    ]
+
+
+def _with_facts(run: Run, notes: tuple[Note, ...], facts: Sequence[dict[str, object]]) -> Run:
+    given = iter(facts)
+    results = [
+        replace(r, launches=tuple(replace(x, notes=notes, facts=STARTED | next(given)) for x in r.launches))
+        for r in run.results
+    ]
+    return replace(run, results=tuple(results))
+
+
 def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) -> None:
     busy = (Note(text="ran while the machine was busy", kind="busy"),)
     made = ab([figure(TIME, 1.0), figure(CPU, 1.0)], [figure(TIME, 1.5), figure(CPU, 1.5)])
