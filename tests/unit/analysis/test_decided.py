@@ -280,6 +280,16 @@ def test_a_launch_of_processes_that_worked_one_after_the_other_is_timed_without_
     assert timed(seen_together=0.0).verdict is Verdict.REGRESSED
     assert timed(seen_together=0.3).interval is None  # they waited at the same time
     assert timed(seen_together=0.0).basis == "compared without the time the launches waited for a core"
+    few_ready = waiting(made, 3, threads=10, seen_together=0.0)
+    unknown = [replace(x, facts={}) if (x.block or 0) % 3 == 0 else x for x in few_ready.results[0].launches]
+    few_ready = replace(
+        few_ready, results=(replace(few_ready.results[0], launches=tuple(unknown)), few_ready.results[1])
+    )
+    effect = next(e for e in compared(few_ready).effects if e.metric == "process.duration")
+    assert (effect.verdict, effect.launches) == (
+        Verdict.REGRESSED,
+        (13, 13),
+    )  # what is not known of some spoils none of the rest
     in_background = timed(seen_together=0.0, background=True)  # nobody waited for what waited
     assert in_background.basis is None
     assert in_background.ratio == pytest.approx(7 / 6, abs=0.02)

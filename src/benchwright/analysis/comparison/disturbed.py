@@ -90,21 +90,22 @@ def disturbed_pairs(both: tuple[Result, Result], workers: int | None) -> tuple[D
     waited = [{x.block: conditions_of(x).waited_s for x in result.counted if x.block is not None} for result in both]
     mended = frozenset(b for b, s in waited[0].items() if s is not None and waited[1].get(b) is not None)
     sides = _without_waiting(both[0], waited[0], mended), _without_waiting(both[1], waited[1], mended)
-    if not all(_waited_for(before, after) for before, after in zip(both, sides, strict=True)):
+    if not all(_waited_for(before, after, mended) for before, after in zip(both, sides, strict=True)):
         return DisturbedPairs(found, unmoved), both
     return DisturbedPairs(found, unmoved, mended), sides
 
 
-def _waited_for(before: Result, after: Result) -> bool:
+def _waited_for(before: Result, after: Result, mended: frozenset[int]) -> bool:
     """Whether launches had to wait for the processes that waited for a core: then their times vary less without that waiting.
     Of what works in the background they vary more. What the first thread waits for, the launch always does."""
     if not any(conditions_of(launch).took_turns for launch in before.counted):
         return True
-    return _spread(_durations(after)) <= _WIDER * _spread(_durations(before))
+    return _spread(_durations(after, mended)) <= _WIDER * _spread(_durations(before, mended))
 
 
-def _durations(result: Result) -> list[float]:
-    return [m.samples[0] for x in result.counted for m in x.measurements if m.metric == DURATION and m.samples]
+def _durations(result: Result, blocks: frozenset[int]) -> list[float]:
+    launches = (x for x in result.counted if x.block in blocks)
+    return [m.samples[0] for x in launches for m in x.measurements if m.metric == DURATION and m.samples]
 
 
 def _without_waiting(result: Result, waited: dict[int, float | None], mended: frozenset[int]) -> Result:

@@ -33,7 +33,8 @@ _LEAST_SHARE = 0.03  # difference in CPU time between two sides that counts as a
 _LEAST_CLOCK = 0.02
 _MAIN_SHARE = 0.9  # of a launch's CPU time: so much must be the first thread's for its waiting to be the launch's
 _SEEN_SHARE = 0.8  # the same for all that were seen; the waiting of short-lived ones that were not stays in its time
-_MOST_TOGETHER = 0.05  # of the looks: several threads that are ready more often may wait at the same time
+_FITS = 1.02  # times its duration: clocks differ a little
+_MOST_TOGETHER = 0.1  # of the looks: several threads that are ready more often may wait at the same time
 OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 _FULL_PERCENT = 3.0  # less than this idle: no core was free
 
@@ -57,6 +58,10 @@ class Scheduled(NamedTuple):
     ran_s: float
     waited_s: float
     took_turns: bool = False
+
+    def fits(self, duration_s: float | None) -> bool:
+        """Whether there was time for it. Now and then the kernel takes a sleep for waiting, or two waited at the same time."""
+        return duration_s is None or self.ran_s + self.waited_s <= _FITS * duration_s
 
 
 def scheduled(usage: Mapping[str, Any], cpu_s: float | None) -> Scheduled | None:
@@ -96,7 +101,9 @@ def conditions_of(launch: Launch) -> Conditions:
         recorded=share is not None or (others is not None and not crowded),
         crowded=crowded,
         cpu_share=share,
-        waited_s=None if whole is None or stolen >= _MUCH_STOLEN_PERCENT else whole.waited_s,
+        waited_s=None
+        if whole is None or stolen >= _MUCH_STOLEN_PERCENT or not whole.fits(launch.duration_s)
+        else whole.waited_s,
         took_turns=whole is not None and whole.took_turns,
         waited_share=_waited_share(launch.duration_s, cpu_s, share, usage),
         clocks={
