@@ -13,6 +13,7 @@ from command_line import CommandLine
 from local_wheels import make_wheel
 from processes import wait_for
 from small_repository import SmallRepository
+from specifications import written
 
 SPEED = ("--metric", "speed[MB,higher]=kv:speed")  # by its unit a size: other load on this machine does not disturb it
 SIX = ("--repeat", "6", "-q")
@@ -70,6 +71,29 @@ def test_every_sort_of_revision(bw: CommandLine, control: str, treatment: str, c
         "regressed",
         1,
     )
+
+
+LOOP = "import benchprobe\nfor _ in benchprobe.iterate('train', range(40)):\n    sum(range(10_000))\n"
+OBSERVED = 'echo \'PyTorchObserver {"type": "NET", "metric": "memory", "unit": "MB", "value": "5"}\''
+
+
+@pytest.mark.parametrize(
+    ("target", "about"),
+    [(("--", "echo", "speed=5"), "speed"), (("loop.py",), "rate"), (("spec.json",), "memory")],
+)
+def test_every_kind_of_target_has_the_rows_that_commands_have(
+    bw: CommandLine, target: tuple[str, ...], about: str
+) -> None:
+    (bw.cwd / "loop.py").write_text(LOOP)
+    (bw.cwd / "observed.sh").write_text(OBSERVED)
+    written(bw.cwd / "spec.json", None, {"identifier": "t", "iter": 1, "commands": ["sh {program}"]})
+    options = SPEED if about == "speed" else ("--program", "observed.sh") if about == "memory" else ("--stop", "never")
+    body = bw.json(
+        "ab", "--control", "env:N=1", "--treatment", "env:N=1", *options, "--repeat", "6", *target, code=None
+    )
+    beside = {effect["metric"]: effect["beside"] for effect in body["effects"]}
+    assert beside[about] is False
+    assert (beside["process.duration"], beside["process.cpu_time"]) == (True, True)
 
 
 def test_a_commit_against_the_working_tree_with_all_its_changes(bw: CommandLine, repository: SmallRepository) -> None:

@@ -259,6 +259,16 @@ def test_a_launch_of_milliseconds_is_busy_if_its_first_thread_had_to_wait_for_a_
     assert not figures(0.01, 0.01, cpu_s=0.04)  # other threads did most of the work, and it may have waited for them
 
 
+def test_a_short_launch_of_several_processes_is_busy_if_they_had_to_wait_one_after_the_other() -> None:
+    def figures(together: float) -> list[str]:
+        usage = {"main_ran_s": 0.002, "main_waited_s": 0.0, "seen_ran_s": 0.02, "seen_waited_s": 0.02}
+        ended = END | {"t": 9, "cpu_s": 0.02, "duration_s": 0.1, "usage": usage | {"seen_together": together}}
+        return busy_figures(record_launch([START, ended], JOB, benchmark(), kind_of))
+
+    assert figures(0.0) == ["got 50 % of the CPU time it wanted"]
+    assert figures(0.5) == []  # they may have waited for each other
+
+
 def test_a_launch_of_several_processes_waited_at_least_as_long_as_its_first_thread() -> None:
     def figures(waited_s: float, **machine: float) -> list[str]:
         usage = {"main_ran_s": 0.02, "main_waited_s": waited_s}

@@ -97,6 +97,7 @@ class Supervisor:
                 self._stop_if_asked()
                 self._stop_if_beyond_limits()
                 self._take_down()
+                self._look_at_tasks()
                 self._sample()
                 self._tick()
                 self._read_log()
@@ -139,8 +140,7 @@ class Supervisor:
             return False
         self._pauses.begin()
         began_wall = self._program.began_wall
-        if self._program.ended_ns is None:
-            self._signals.wait(_QUIET_S)
+        self._let_it_begin()
         if self._data is not None:
             self._data.started()
         self._speaker.say("started", job=job.id, pid=self._program.pid, supervisor=os.getpid())
@@ -153,6 +153,16 @@ class Supervisor:
         self._limit = JobMemoryLimit(job.max_memory_bytes, subject)
         self._sample()
         return True
+
+    def _let_it_begin(self) -> None:
+        """Undisturbed; but where others want all cores, its waiting for one is watched from the start."""
+        until_ns = time.perf_counter_ns() + int(_QUIET_S * _NS)
+        crowded = os.getloadavg()[0] > (os.cpu_count() or 1)
+        while self._program.ended_ns is None and (now_ns := time.perf_counter_ns()) < until_ns:
+            look_ns = self._next_look_ns if crowded else None
+            self._signals.wait(max(0, min(until_ns, look_ns or until_ns) - now_ns) / _NS)
+            if crowded:
+                self._look_at_tasks()
 
     def _on_end(self) -> None:
         """Output from now on comes from processes that the program left behind."""
@@ -221,7 +231,8 @@ class Supervisor:
         if self._takedown is None and self.job.timeout_s is not None:
             wakes.append(self._program.began_ns + self._holding.apart_ns + int(self.job.timeout_s * _NS))
         if self._sampling is not None and self._limit is not None and not self._program.is_over | self._holding.is_held:
-            wakes += [due for due in (self._sampling.due_ns, self._limit.due_ns) if due is not None]
+            dues = (self._sampling.due_ns, self._limit.due_ns, self._next_look_ns)
+            wakes += [due for due in dues if due is not None]
         if log is not None and log.interval_s is not None:
             wakes.append(now_ns + int(log.interval_s * _NS))
         if self._data is not None:
@@ -267,6 +278,17 @@ class Supervisor:
     def _take_down(self) -> None:
         if self._takedown is not None:
             self._takedown.advance(time.perf_counter_ns())
+
+    @property
+    def _next_look_ns(self) -> int | None:
+        """When its threads and processes are to be looked at; None: no longer, or not while it is held."""
+        if self._takedown is not None or self._program.ended_ns is not None or self._holding.is_held:
+            return None
+        return None if self._program.waits is None else self._program.waits.due_ns
+
+    def _look_at_tasks(self) -> None:
+        if self._program.waits is not None and self._next_look_ns is not None:
+            self._program.waits.look(time.perf_counter_ns())
 
     def _sample(self) -> None:
         if self._sampling is None or self._program.is_over or self._takedown is not None or self._holding.is_held:
