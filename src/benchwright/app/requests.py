@@ -132,6 +132,7 @@ def request_of(
         shuffle=values["shuffle"],
         shard=parse.shard_of(values["shard"]),
         builds=str(base / "builds"),
+        zoos=str(base / "zoos") if values["on"] in (None, "local") else "",  # those of another machine are not known
     )
 
 

@@ -307,6 +307,7 @@ def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -
         models=request.models,
         specs=request.specs,
         builds=request.builds,
+        zoos=request.zoos,
         points=tuple(sweep_points(request.params, request.sweep)),
     )
 

@@ -43,6 +43,7 @@ class KindOptions(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelOptions = ModelOptions()
     specs: SpecOptions = SpecOptions()
     builds: str = ""  # the folder of cached builds of models
+    zoos: str = ""  # the folder of environments of zoos' own; empty: none is used
     points: tuple[dict[str, str], ...] = ({},)  # of a sweep: parameters of a script
     definitions: str = ""  # of a suite: the folder for definitions that are cloned from git
 

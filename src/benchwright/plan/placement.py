@@ -241,6 +241,7 @@ class _JobMaker:
             machines=slot.machines,
             reports=slot.reports,
             timeout_s=_timeout_s(benchmark, barrier),
+            check_timeout_s=command.check_timeout_s,
             grace_s=settings.grace_s,
             max_memory_bytes=settings.max_memory_bytes,
             metrics=benchmark.metrics,

@@ -15,7 +15,7 @@ from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_t
 from benchwright.agent.output.job_log import JobLog
 from benchwright.agent.processes.process_tree import descendants
 from benchwright.agent.samplers.sampling import Sampling
-from benchwright.agent.stream import FULL, VERSION, StreamWriter
+from benchwright.agent.stream import FULL, VERSION, StreamWriter, has_event
 from benchwright.agent.supervise import endings
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
 from benchwright.agent.supervise.holding import Holding
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from benchwright.core.plugins.entry_points import EntryPoint
 
 _NS = 1_000_000_000
+_CHECK_BEGINS = "check_begin"  # the event of a program that was measured, and is checked from then on
 _LINGER_S = 0.5  # helpers such as Python's resource tracker end shortly after their program
 _TAKEDOWN_STEP_S = 0.02
 # Bookkeeping at the start could take a core from a program that runs only this long, and distort its time.
@@ -85,6 +86,7 @@ class Supervisor:
             False
         )
         self._detail: str | None = None
+        self._timeout_s = job.timeout_s
         self._ticks_until_ns = 0  # 0: the program has written nothing yet
 
     def run(self) -> None:
@@ -228,8 +230,8 @@ class Supervisor:
             wakes.append(max(self._takedown.next_ns, now_ns + int(_TAKEDOWN_STEP_S * _NS)))
         elif self._launch_end.next_ns is not None:
             wakes.append(self._launch_end.next_ns)
-        if self._takedown is None and self.job.timeout_s is not None:
-            wakes.append(self._program.began_ns + self._holding.apart_ns + int(self.job.timeout_s * _NS))
+        if self._takedown is None and self._timeout_s is not None:
+            wakes.append(self._program.began_ns + self._holding.apart_ns + int(self._timeout_s * _NS))
         if self._sampling is not None and self._limit is not None and not self._program.is_over | self._holding.is_held:
             dues = (self._sampling.due_ns, self._limit.due_ns, self._next_look_ns)
             wakes += [due for due in dues if due is not None]
@@ -264,7 +266,9 @@ class Supervisor:
         if self._takedown is not None or self._limit is None or self._program.is_over:
             return
         own_ns = self._program.elapsed_ns - self._holding.apart_ns
-        if self.job.timeout_s is not None and own_ns >= self.job.timeout_s * _NS:
+        if self._timeout_s is not None and own_ns >= self._timeout_s * _NS:
+            if self._extend_for_check():
+                return
             self._timed_out = True
             self._takedown = self._new_takedown()
         elif (why := self._limit.why_exceeded(time.perf_counter_ns())) is not None:
@@ -274,6 +278,14 @@ class Supervisor:
         elif self._launch_end.is_due(time.perf_counter_ns()):
             self._early_stop = True
             self._takedown = self._new_takedown()
+
+    def _extend_for_check(self) -> bool:
+        """Once, if it was measured in time: what it does since then has a limit of its own."""
+        limit_s = self.job.check_timeout_s
+        if limit_s is None or self._timeout_s != self.job.timeout_s or not has_event(self.job.stream, _CHECK_BEGINS):
+            return False
+        self._timeout_s = (self.job.timeout_s or 0.0) + limit_s
+        return True
 
     def _take_down(self) -> None:
         if self._takedown is not None:
@@ -415,7 +427,7 @@ class Supervisor:
         if self._agent_lost:
             self._detail = "the agent was killed"
         elif self._detail is None and self._timed_out:
-            self._detail = f"it ran longer than {self.job.timeout_s:g} s; raise the timeout if it needs more"
+            self._detail = f"it ran longer than {self._timeout_s:g} s; raise the timeout if it needs more"
         how: dict[str, Any] = {
             "exit_code": exit_code,
             "signal": signal_number,

@@ -128,6 +128,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     same_models: dict[str, tuple[str, ...]] = {}  # targets that were left out, by the one that is the same model
     most_scripts: int | None = 5  # of a folder or pattern, unless all are asked for; None: any number
     builds: str = ""  # the folder of cached builds
+    zoos: str = ""  # the folder of environments of zoos' own
 
     @property
     def names_devices(self) -> bool:

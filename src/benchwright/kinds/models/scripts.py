@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from benchmodels.packages import MAIN
 from benchwright.core.errors import InvalidInput, TooManyScripts, did_you_mean
 from benchwright.core.inputs.request import Request
-from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.corpora import corpus_folder
+from benchwright.kinds.models.zoo.interpreters import ZooPythons
 from benchwright.kinds.models.zoo.targets import CORPORA, chosen, each_once, is_zoo_target, models_meant
 from benchwright.kinds.system_folders import refuse_system_folder
 
@@ -82,7 +82,7 @@ def _zoo_models(target: str, request: Request) -> list[str]:
         return []
     suite = request.suite
     found = chosen(
-        models_meant(target, request.python or default_python()),
+        models_meant(target, ZooPythons(request.python, request.zoos)),
         tasks=request.tasks,
         select=suite.select if suite else (),
         exclude=suite.exclude if suite else (),
@@ -101,8 +101,8 @@ def _each_model_once(targets: list[str], request: Request) -> tuple[list[str], d
     zoos = [target for target in targets if is_zoo_target(target)]
     if len(zoos) < 2:
         return targets, {}
-    python = request.python or default_python()
-    models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, python)]
+    pythons = ZooPythons(request.python, request.zoos)
+    models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, pythons)]
     kept = {model.canonical: model.target for model in each_once(models)}
     same: dict[str, tuple[str, ...]] = {}
     for model in models:

@@ -14,8 +14,8 @@ import benchmodels.zoo
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import ZOO_SCALES, Model
+from benchwright.core.settings import RunSettings
 from benchwright.kinds.base import KindOptions
-from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.batches import ITEMS_OPTION
 from benchwright.kinds.models.benchmarks import (
     USUAL_STOP,
@@ -27,6 +27,7 @@ from benchwright.kinds.models.benchmarks import (
 )
 from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.kind import ModelsKind
+from benchwright.kinds.models.zoo.interpreters import ZooPythons, is_own_environment
 from benchwright.kinds.models.zoo.listing import ListedModel
 from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
 from benchwright.kinds.sweep import is_variable, named_point, variables
@@ -48,9 +49,9 @@ class ZooKind(ModelsKind):
         return is_zoo_target(target)
 
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
-        python = options.python or default_python()
+        pythons = ZooPythons(options.python, options.zoos)
         models = chosen(
-            models_meant(target, python),
+            models_meant(target, pythons),
             tasks=options.names,
             select=options.select,
             exclude=options.exclude,
@@ -60,15 +61,26 @@ class ZooKind(ModelsKind):
             benchmark
             for model in models
             for point in options.points
-            for benchmark in _benchmarks(model, point, options, python)
+            for benchmark in _benchmarks(model, point, options, pythons)
+        ]
+
+    def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
+        works = [b.workload for b in benchmarks if isinstance(b.workload, Model) and b.workload.zoo]
+        zoos = {(str(work.zoo).partition(":")[0], work.python) for work in works}
+        return [
+            f"{zoo}: measured in its own environment, {os.path.dirname(os.path.dirname(python))}; --python chooses another"
+            for zoo, python in sorted(zoos)
+            if is_own_environment(python, zoo)
         ]
 
 
-def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions, python: str) -> Iterable[Benchmark]:
+def _benchmarks(
+    model: ListedModel, point: dict[str, str], options: KindOptions, pythons: ZooPythons
+) -> Iterable[Benchmark]:
     asked = _parameters(options.script_args) | {k: v for k, v in point.items() if not is_variable(k)}
     scale = _checked_scale(asked.pop(_SCALE, options.models.scale))
     shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
-    zoo = zoo_of(model.zoo, python, model.target)
+    zoo = zoo_of(model.zoo, pythons, model.target)
     given = options.models
     sizes_from = [model.sizes_from] if model.sizes_from else []
     for runtime, device, precision in variants(given):
@@ -77,7 +89,7 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions,
                 runtime=runtime,
                 device=device,
                 precision=precision,
-                python=python,
+                python=pythons.of(model.zoo),
                 cwd=options.cwd or os.getcwd(),
                 zoo=model.target,
                 scale=scale,
