@@ -158,7 +158,7 @@ def _how() -> Iterable[Option]:
     yield _option(HOW, "--loop", metavar="NAME", applies=(COMMAND, TASKS, SUITE, LOOP),
         help="Loop that counts.  [default: the first called train]")
     yield _option(HOW, "--timeout", metavar="TIME", common=True,
-        help="Limit for each launch, such as 90s or 10m; checking a model's outputs has as long again.")
+        help="Limit for each launch, such as 90s or 10m. Checking a model's outputs has as long again.")
     yield _option(HOW, "--max-memory", metavar="SIZE",
         help="Limit for the memory of each launch, such as 8GiB: all its processes together are killed beyond it.")
     yield _option(HOW, "--lock-clocks", "optional", "[=MHZ]", default="auto",
