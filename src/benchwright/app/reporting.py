@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.run import Run
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:  # most runs have no reporter, and need not wait for its modules
@@ -40,9 +41,9 @@ class NotReported(BenchwrightError):
         self.run = run
 
 
-def reporters_of(values: Mapping[str, Any]) -> Reporters:
+def reporters_of(options: Options) -> Reporters:
     """What the options ask for; refused now rather than after hours of measuring."""
-    local, remote = values["local_reporter"], values["remote_reporter"]
+    local, remote = options.local_reporter, options.remote_reporter
     if local is not None:
         local = os.path.abspath(os.path.expanduser(local))
         _check_writable(local)
@@ -50,7 +51,7 @@ def reporters_of(values: Mapping[str, Any]) -> Reporters:
         return Reporters(local=local)
     from benchwright.exchange.faipep.remote.endpoint import endpoint_of, token_of
 
-    return Reporters(local=local, remote=endpoint_of(remote), token=token_of(values["remote_access_token"]))
+    return Reporters(local=local, remote=endpoint_of(remote), token=token_of(options.remote_access_token))
 
 
 def report_run(run: Run, reporters: Reporters, base: BaseFolder) -> Iterator[str]:

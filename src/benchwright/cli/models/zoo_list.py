@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def zoo_models(targets: Sequence[str], values: Mapping[str, Any]) -> list[ListedModel]:
     """The models that zoo targets mean, each once."""
-    from benchwright.app.option_values import comma_words
     from benchwright.kinds.interpreter import default_python
     from benchwright.kinds.models.zoo.targets import chosen, each_once, models_meant
+    from benchwright.options.values import comma_words
 
     python = values["python"] or default_python()
     select, exclude = comma_words(values["select"]), comma_words(values["exclude"])

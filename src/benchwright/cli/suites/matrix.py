@@ -11,9 +11,9 @@ import click
 import msgspec
 
 from benchwright.app.matrix import MatrixObserver
-from benchwright.app.options import SUITE
 from benchwright.cli.options import order_from, target_options
 from benchwright.core.errors import InvalidInput
+from benchwright.options.table import SUITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

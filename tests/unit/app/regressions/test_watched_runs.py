@@ -39,7 +39,7 @@ def ordered(base: Path, *targets: str, command: tuple[str, ...] = (), **values: 
 
 def test_commands_run_in_the_repository(repository: GitRepository, elsewhere: Path, tmp_path: Path) -> None:
     order = standing_in(repository.root, ordered(tmp_path, command=("python", "bench.py")))
-    assert order.request.cwd == str(repository.root)
+    assert order.options.cwd == str(repository.root)
     own = standing_in(repository.root, ordered(tmp_path, command=("python", "bench.py"), cwd="here"))
     assert own.request.cwd == "here"
 
@@ -57,12 +57,12 @@ def test_files_are_looked_up_here_then_in_the_repository(
 ) -> None:
     (elsewhere / "mine.py").write_text("")
     order = standing_in(repository.root, ordered(tmp_path, "mine.py", "bench.py", "in_a_later_commit.py::Net"))
-    assert order.request.targets == (
+    assert order.options.targets == (
         "mine.py",
         str(repository.root / "bench.py"),
         str(repository.root / "in_a_later_commit.py::Net"),
     )
-    assert order.request.cwd is None
+    assert order.options.cwd is None
 
 
 def test_what_comes_with_benchwright_is_no_file_of_the_repository(
@@ -122,7 +122,7 @@ def test_the_info_of_a_user_is_merged_with_what_the_watch_knows(repository: GitR
     assert (treatment.version, treatment.commit, treatment.commit_time) == ("v7", "b" * 40, 1794873600.0)
     assert treatment.programs == {"helper": str(helper), "program": "/new"}
     assert (control.version, control.commit, control.programs) == ("v6", "a" * 40, {"program": "/old"})
-    assert order.request.specs.labels == {"team": "blue"}
+    assert order.options.labels == {"team": "blue"}
 
 
 def test_runs_are_labelled_with_their_type_and_commits(repository: GitRepository, tmp_path: Path) -> None:
@@ -130,4 +130,4 @@ def test_runs_are_labelled_with_their_type_and_commits(repository: GitRepository
     runs.places()
     order = runs._ordered(trial(RunType.REGRESS, "", "conv"))
     assert order.labels == {"run_type": "regress", "commit": "b" * 40, "control_commit": "a" * 40}
-    assert (order.request.specs.run_type, order.request.specs.regressed_types) == ("regress", ("NET", "conv"))
+    assert (order.options.run_type, order.options.regressed_types) == ("regress", ("NET", "conv"))

@@ -13,23 +13,22 @@ from pathlib import Path
 import benchmodels.zoo
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.model import ZOO_SCALES, Model
-from benchwright.kinds.base import KindOptions
+from benchwright.core.model import ZOO_SCALES
 from benchwright.kinds.interpreter import default_python
-from benchwright.kinds.models.batches import ITEMS_OPTION
 from benchwright.kinds.models.benchmarks import (
     USUAL_STOP,
     USUAL_WARMUP,
+    model_of,
     on_device,
     variant_name,
     variants,
     with_profile,
 )
-from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.zoo.listing import ListedModel
 from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
-from benchwright.kinds.sweep import is_variable, named_point, variables
+from benchwright.kinds.sweep import is_variable, named_point, sweep_points, variables
+from benchwright.options.table import Options
 
 _SCALE = "scale"
 _DIGITS = 16
@@ -47,11 +46,11 @@ class ZooKind(ModelsKind):
     def recognises(self, target: str) -> bool:
         return is_zoo_target(target)
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         python = options.python or default_python()
         models = chosen(
             models_meant(target, python),
-            tasks=options.names,
+            tasks=options.tasks,
             select=options.select,
             exclude=options.exclude,
             target=target,
@@ -59,39 +58,30 @@ class ZooKind(ModelsKind):
         return [
             benchmark
             for model in models
-            for point in options.points
+            for point in sweep_points(options.params, options.sweep)
             for benchmark in _benchmarks(model, point, options, python)
         ]
 
 
-def _benchmarks(model: ListedModel, point: dict[str, str], options: KindOptions, python: str) -> Iterable[Benchmark]:
+def _benchmarks(model: ListedModel, point: dict[str, str], options: Options, python: str) -> Iterable[Benchmark]:
     asked = _parameters(options.script_args) | {k: v for k, v in point.items() if not is_variable(k)}
-    scale = _checked_scale(asked.pop(_SCALE, options.models.scale))
+    scale = _checked_scale(asked.pop(_SCALE, options.scale))
     shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
     zoo = zoo_of(model.zoo, python, model.target)
-    given = options.models
-    for runtime, device, precision in variants(given):
-        workload = as_built(
-            Model(
-                runtime=runtime,
-                device=device,
-                precision=precision,
-                python=python,
-                cwd=options.cwd or os.getcwd(),
-                zoo=model.target,
-                scale=scale,
-                zoo_parameters=asked,
-                identity=_digest(model.canonical, scale, sorted(asked.items())),
-                content=_digest(zoo.version, zoo.torch, _sources()),
-                class_=model.target,
-                threads=given.threads,
-                streams=given.streams,
-                profile=given.profile,
-                items=given.items,
-                items_from=None if given.items is None else ITEMS_OPTION,
-                **given.of_builds(),
-                builds=options.builds,
-            )
+    for runtime, device, precision in variants(options):
+        workload = model_of(
+            options,
+            runtime=runtime,
+            device=device,
+            precision=precision,
+            python=python,
+            cwd=options.cwd or os.getcwd(),
+            zoo=model.target,
+            scale=scale,
+            zoo_parameters=asked,
+            identity=_digest(model.canonical, scale, sorted(asked.items())),
+            content=_digest(zoo.version, zoo.torch, _sources()),
+            class_=model.target,
         )
         yield from with_profile(
             Benchmark(
