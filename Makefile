@@ -13,7 +13,7 @@
 # make kills   kill parts of benchwright at random, KILLS=500 times; nothing may be lost
 # make locked  write requirements.ci.txt again, after a change of dependencies; needs the network
 # make docs    build the documentation into site/
-# make recording  record the run at the top of the README again, in docs/images/recording.svg; best on a quiet machine
+# make recording  record the runs of the README (docs/images/recording.svg) and of the tutorial again, on a quiet machine
 # make wheels  build both wheels into dist/
 # make format  format the code
 # make clean   remove everything these commands made
@@ -101,6 +101,7 @@ docs: $(DOCS)
 
 recording: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/record_terminal.py docs/images/recording.svg
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/record_pages.py docs/tutorial.md
 
 wheels: $(DEV)
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .

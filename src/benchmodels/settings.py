@@ -48,6 +48,8 @@ class ModelSettings(NamedTuple):
     sequence: str = ""  # the Python file of a build sequence: see `build.sequence_file`
     onnx_opset: Optional[int] = None  # of what is exported; None: the exporter's own choice
     step_timeout_s: float = 600.0
+    timeout_s: Optional[float] = None  # of the launch
+    without_reference: bool = False  # of a build: computing one takes too long
     profile: bool = False
     profile_calls: int = 20
     items: Optional[int] = None  # per call, if known
@@ -60,6 +62,16 @@ class ModelSettings(NamedTuple):
     zoo: Optional[str] = None  # such as timm:resnet18
     scale: str = "tiny"
     zoo_parameters: Mapping[str, str] = {}  # such as batch_size: see `zoo.base.ZooRequest`
+
+    @property
+    def check_timeout_s(self) -> float:
+        """For checking what was measured: its own limit, as long as that of the launch."""
+        return self.step_timeout_s if self.timeout_s is None else min(self.step_timeout_s, self.timeout_s)
+
+    @property
+    def reference_timeout_s(self) -> float:
+        """For the reference of a build, which comes first and must leave time for the rest of the launch."""
+        return self.step_timeout_s if self.timeout_s is None else min(self.step_timeout_s, self.timeout_s / 2)
 
 
 def settings_from(raw: Mapping[str, Any]) -> ModelSettings:

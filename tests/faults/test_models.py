@@ -146,3 +146,47 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(models: Models) -> 
     assert told.code == 0
     assert "File too large" in told.one("failure")["text"]
     assert left_of(models.builds) == []
+
+
+SLOW_REFERENCE = """
+import os, time
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        if x.dtype == torch.float64:
+            time.sleep(float(os.environ["SLOW_S"]))
+        return self.layer(x)
+
+torch.manual_seed(0)
+Net()(torch.ones(2, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("runtime", "why"),
+    [
+        ("onnxruntime", "computing its reference took longer than 2 s"),
+        ("torch-eager", "checking its outputs took longer than 4 s"),
+    ],
+)
+def test_what_was_measured_is_kept_though_checking_it_takes_too_long(models: Models, runtime: str, why: str) -> None:
+    path = models.script(SLOW_REFERENCE)
+    identity = models.identity(path)
+    told = models.run(path, identity=identity, runtime=runtime, timeout_s=4, env={"SLOW_S": "300"})
+    assert (told.code, told.all("failure")) == (0, []), told.errors
+    assert told.measured_calls == 20
+    check = told.one("check")
+    assert (check["ok"], check["claimed"], check["figures"]) == (True, False, {})
+    assert check["detail"] == f"not checked: {why}, so nothing is claimed"
+    assert check["detail"] in told.messages
+
+    told = models.run(path, identity=identity, runtime=runtime, timeout_s=4, env={"SLOW_S": "300"})
+    assert not told.one("check")["claimed"]
+    assert all(told.steps.values()), "a build without a reference is kept, too"
+    told = models.run(path, identity=identity, runtime=runtime, timeout_s=200, env={"SLOW_S": "0"})
+    assert told.one("check")["claimed"], "with more time it is built again"

@@ -13,6 +13,7 @@ from command_line import CommandLine
 from local_wheels import make_wheel
 from processes import wait_for
 from small_repository import SmallRepository
+from specifications import written
 
 SPEED = ("--metric", "speed[MB,higher]=kv:speed")  # by its unit a size: other load on this machine does not disturb it
 SIX = ("--repeat", "6", "-q")
@@ -43,9 +44,9 @@ def test_the_verdict_on_a_terminal(bw: CommandLine) -> None:
     zero = next(line.index(" 0 ") + 1 for line in lines if " 0 " in line and "%" in line)
     assert "⁝" in dots[len(" speed") : zero]  # every pair is on the side of the slower
     assert not dots[zero + 1 :].strip()
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines[:-1])) <= 80
     assert lines[-2].startswith(" 1 regressed")
-    assert lines[-1].startswith(" saved: ")
+    assert lines[-1] == f" saved: {bw.last_run()}"  # whole, however long: it is there to be copied
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,29 @@ def test_every_sort_of_revision(bw: CommandLine, control: str, treatment: str, c
         "regressed",
         1,
     )
+
+
+LOOP = "import benchprobe\nfor _ in benchprobe.iterate('train', range(40)):\n    sum(range(10_000))\n"
+OBSERVED = 'echo \'PyTorchObserver {"type": "NET", "metric": "memory", "unit": "MB", "value": "5"}\''
+
+
+@pytest.mark.parametrize(
+    ("target", "about"),
+    [(("--", "echo", "speed=5"), "speed"), (("loop.py",), "rate"), (("spec.json",), "memory")],
+)
+def test_every_kind_of_target_has_the_rows_that_commands_have(
+    bw: CommandLine, target: tuple[str, ...], about: str
+) -> None:
+    (bw.cwd / "loop.py").write_text(LOOP)
+    (bw.cwd / "observed.sh").write_text(OBSERVED)
+    written(bw.cwd / "spec.json", None, {"identifier": "t", "iter": 1, "commands": ["sh {program}"]})
+    options = SPEED if about == "speed" else ("--program", "observed.sh") if about == "memory" else ("--stop", "never")
+    body = bw.json(
+        "ab", "--control", "env:N=1", "--treatment", "env:N=1", *options, "--repeat", "6", *target, code=None
+    )
+    beside = {effect["metric"]: effect["beside"] for effect in body["effects"]}
+    assert beside[about] is False
+    assert (beside["process.duration"], beside["process.cpu_time"]) == (True, True)
 
 
 def test_a_commit_against_the_working_tree_with_all_its_changes(bw: CommandLine, repository: SmallRepository) -> None:
@@ -98,6 +122,14 @@ def test_a_commit_against_the_working_tree_with_all_its_changes(bw: CommandLine,
     assert "uncommitted changes are not measured" in again.stderr
     assert again.stderr.count("checking it out") == 1  # the control is known
     assert "-10.0 % [-10.0, -10.0]" in again.stdout
+
+
+def test_commits_of_a_repository_elsewhere(bw: CommandLine, repository: SmallRepository) -> None:
+    bw.cwd = repository.folder.parent
+    words = ("--repo-dir", "repository", "--control", "v1", "--treatment", "HEAD", *SPEED, *SIX)
+    assert "-10.0 %" in bw("ab", *words, "--", "python", "./bench.py", code=1).stdout
+    (repository.folder / "new.py").write_text("")
+    assert "has no ./new.py" in bw("ab", *words, "--", "python", "./new.py", code=2).stderr
 
 
 def test_each_side_is_built_once_in_its_own_environment(bw: CommandLine, repository: SmallRepository) -> None:
@@ -200,6 +232,8 @@ def test_a_treatment_that_fails_has_regressed_and_a_control_that_fails_leaves_no
 
 REFUSED = [
     (("--", "true"), "--control: there is nothing to compare with; name it, such as --control main"),
+    (("v1", "--", "true", "a b"), "v1: is no target; to compare commits: benchwright ab --control v1 -- true 'a b'"),
+    (("v1", "HEAD", "--", "true"), "to compare commits: benchwright ab --control v1 --treatment HEAD -- true"),
     (("--control", "gti:main", "--", "true"), "'gti:' is no sort of revision; did you mean 'git'?"),
     (("--control", "nowhere", "--", "true"), "there is no commit 'nowhere'"),
     (("--control", "cmd:true", "--", "true"), "write cmd:COMMAND for both"),

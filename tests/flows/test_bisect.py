@@ -105,6 +105,21 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(bw: CommandLine, small: Smal
     assert json.loads(state.read_text())["launches"]
 
 
+@pytest.mark.parametrize(("target", "metric"), [(["--", "sh", "./program.sh"], READ), (["tasks.cfg"], "size")])
+def test_a_repository_is_bisected_from_outside(
+    bw: CommandLine, small: SmallRepository, tmp_path: Path, target: list[str], metric: str
+) -> None:
+    task = (
+        "patterns = ['size=(.+)']\nmetrics = ['size']\ncompute_method = ['last']\ncommand_to_execute = sh program.sh\n"
+    )
+    small.commit("a task file", {"tasks.cfg": f"[task]\n{task}num_gpus = 0\n"})
+    hashes = printing(small, [1, 1, 3, 3])
+    bw.cwd = tmp_path / "outside"
+    bw.cwd.mkdir()
+    words = ["--repo-dir", "../project", "HEAD~3", "HEAD", "--metric", metric, "--direction", "either", "--json"]
+    assert json.loads(bw("bisect", *words, *target).stdout)["suspects"] == [hashes[2]]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -57,6 +57,15 @@ def test_a_missing_module_that_the_program_does_without_is_no_reason(bw: Command
     assert "no module" not in bw.json("run", "--", PY, "a.py", code=1)["results"][0]["detail"]
 
 
+def test_a_program_that_asks_for_input_leads_to_the_line_that_gives_it(bw: CommandLine, script: Write) -> None:
+    script("ask.py", "print(int(input('How many? ')))\n")
+    script("FILE", "3\n")
+    said = words(bw("run", "--", PY, "ask.py", code=1).stdout)
+    assert f"to read it from a file: benchwright run --shell -c '{PY} ask.py < FILE')" in said
+    bw("run", "--shell", "-c", f"{PY} ask.py < FILE")
+    assert bw("logs").stdout == "How many? 3\n"
+
+
 def test_find_says_it_too(bw: CommandLine, script: Write, lean: str) -> None:
     script("a.py", "import click\n")
     assert f"{lean} has no module 'click', but benchwright's own has" in words(
@@ -134,7 +143,7 @@ def test_a_command_without_dashes_is_given_back_as_the_whole_line(bw: CommandLin
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("train.py --epochs 1", "--epochs: applies to task files, not to scripts; leave it out; if it is meant for the script: benchwright run train.py -- --epochs 1"),
+        ("train.py --epochs 1", "--epochs: applies to task files, not to scripts; if it is meant for the script, put it after --: benchwright run train.py -- --epochs 1"),
         ("train.py --lr -1 --repeat 3 -x --y=2", "no such option: --lr; if it is meant for the script, put it after --: benchwright run train.py --repeat 3 -- --lr -1 -x --y=2"),
         ("--lr 1 train.py", "put it after --: benchwright run train.py -- --lr 1"),
         ("train.py --repaet 3 -- --z", "no such option: --repaet; did you mean '--repeat'? If it is meant for the script, put it after --: benchwright run train.py -- --repaet 3 --z"),
@@ -168,6 +177,45 @@ def test_a_program_of_this_folder_is_hinted_at_as_one_can_type_it(bw: CommandLin
     said = bw("run", "--repeat", "2", "run.sh", "x", code=2).stderr
     assert "put -- before it: benchwright run --repeat 2 -- ./run.sh x" in said
     assert "to run the file of this folder, write ./run.sh" in words(bw("run", "--", "run.sh", code=3).stdout)
+    script("old.py", "")
+    assert "to run the file of this folder, write python old.py" in words(bw("run", "-c", "old.py", code=3).stdout)
+    assert "run chmod +x on it or write python ./old.py" in words(bw("run", "-c", "./old.py", code=3).stdout)
+
+
+def test_a_script_and_its_arguments_in_one_word_lead_to_the_line_that_works(bw: CommandLine, script: Write) -> None:
+    script("train.py", LOOP)
+    said = bw("run", "train.py --epochs 1", code=2).stderr
+    assert "put a script's arguments after --: benchwright run train.py -- --epochs 1" in said
+
+
+def test_scripts_are_compared_by_the_line_that_is_hinted_at_and_last_is_meant_where_no_run_is_named(
+    bw: CommandLine, script: Write
+) -> None:
+    script("old.py", "")
+    script("new.py", "")
+    said = bw("compare", "old.py", "new.py", code=2).stderr
+    assert "to measure and compare them: benchwright run --repeat 20 -c 'python old.py' -c 'python new.py'" in said
+    bw("run", "--repeat", "2", "-c", "true 1", "-c", "true 2")
+    assert "treatment: true 2" in bw("compare", "--between", "true 1", "true 2").stdout
+    assert "the last run has several benchmarks: true 1, true 2; name one, such as: benchwright history 'true 1'" in (
+        bw("history", code=2).stderr
+    )
+    bw("run", "--", "true")
+    assert "true: time" in bw("history").stdout
+    bw("baseline", "set", "main")
+    bw("run", "--", "true")
+    assert f"treatment: {bw.last_run().name}" in bw("compare", "--baseline", "main").stdout
+
+
+def test_a_script_that_fails_before_a_model_shows_where_and_how_to_see_it_whole(bw: CommandLine, script: Write) -> None:
+    script("model.py", "import torch\ndef load():\n    raise KeyError('weights')\nprint('begin')\nload()\n")
+    (bw.cwd / "torch.py").write_text("")
+    done = bw("run", "model.py", "--python", PY, code=1)
+    assert "model.py, the log's last lines:" in done.stdout
+    assert 'model.py", line 3, in load' in done.stdout
+    assert f"all it printed: bw logs {bw.last_run().name}" in done.stdout
+    assert "begin" in bw("logs", bw.last_run().name).stdout
+    assert "the machine was busy" not in done.stdout
 
 
 def test_a_shim_without_an_interpreter_says_what_is_wrong(bw: CommandLine, script: Write, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLine
+from processes import wait_for
 from specifications import file_entry, written
 
 LINE = 'PyTorchObserver {"type": "%s", "metric": "latency", "unit": "us", "value": "%s"}'
@@ -111,6 +113,26 @@ def test_what_failed_is_named_and_the_rest_reported(bw: CommandLine) -> None:
     assert "net-good" in done.stdout  # the screen reporter is always there
     assert "no records reported of net-bad: " in done.stderr
     assert [meta.parent.parts[-6] for meta in (bw.cwd / "reports").rglob("meta.txt")] == ["good"]
+
+
+def test_reports_are_written_as_tests_end(bw: CommandLine) -> None:
+    """A run that is killed leaves those of its finished tests; once it is resumed, every test is there once."""
+    first = {"identifier": "first", "command": program(bw.cwd / "first.sh", ("NET", "1"))}
+    second = {"identifier": "second", "command": program(bw.cwd / "second.sh", ("NET", "2"))}
+    (bw.cwd / "second.sh").write_text("#!/bin/sh\ntouch begun\nsleep 600\n")
+    words = ("run", written(bw.cwd / "spec.json", {}, first, second), "--local-reporter", "reports", "--repeat", "2")
+    child = subprocess.Popen(bw.argv(*words), cwd=bw.cwd, env=bw.env)
+    assert wait_for((bw.cwd / "begun").exists)
+    child.kill()
+    child.wait()
+    assert identifiers(bw) == ["first"]
+    program(bw.cwd / "second.sh", ("NET", "2"))
+    bw(*words, "--resume", "--anyway")
+    assert identifiers(bw) == ["first", "second"]
+
+
+def identifiers(bw: CommandLine) -> list[str]:
+    return sorted(meta.parent.parts[-6] for meta in (bw.cwd / "reports").rglob("meta.txt"))
 
 
 def test_a_place_or_server_that_is_none_is_refused_before_anything_runs(bw: CommandLine) -> None:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from command_line import CommandLine
 from ssh_server import SshServer, start_ssh_server
@@ -126,8 +127,9 @@ dist.destroy_process_group()
 """
 
 
-def test_torchrun_over_two_machines_of_which_the_second_reports_nothing(nodes):
-    """milabench marks the second one's process nolog."""
+@pytest.fixture
+def together(nodes: CommandLine) -> CommandLine:
+    """The command line beside a benchmark of two machines under torchrun, of which the second reports nothing."""
     pytest.importorskip("torch")
     (nodes.cwd / "benchfile.py").write_text(BENCHFILE)
     (nodes.cwd / "main.py").write_text(TOGETHER)
@@ -138,12 +140,33 @@ def test_torchrun_over_two_machines_of_which_the_second_reports_nothing(nodes):
         port = free.getsockname()[1]
     text = (nodes.cwd / "system.yaml").read_text()
     (nodes.cwd / "system.yaml").write_text(text + f"  options: {{torchrun: {{port: {port}}}}}\n")
-    body = nodes.json("run", "suite.yaml", "--system", "system.yaml", "--use-current-env")
+    return nodes
+
+
+def test_torchrun_over_two_machines_of_which_the_second_reports_nothing(together):
+    """milabench marks the second one's process nolog."""
+    body = together.json("run", "suite.yaml", "--system", "system.yaml", "--use-current-env")
     [result] = body["results"]
     assert (result["status"], result["detail"]) == ("ok", None)
     assert [m["labels"]["node"] for m in result["metrics"] if m["metric"] == "rate"] == ["first"]
-    assert sorted(path.name for path in nodes.last_run().glob("*.data")) == [
+    assert sorted(path.name for path in together.last_run().glob("*.data")) == [
         "both.first.data",
         "both.second.nolog.data",
     ]
-    assert "Failure rate: 0.00% (PASS)" in nodes("report", "--score", "milabench").stdout
+    assert "Failure rate: 0.00% (PASS)" in together("report", "--score", "milabench").stdout
+
+
+@pytest.mark.long
+def test_a_stop_on_the_machine_that_reports_ends_the_other_one_too(together):
+    """torchrun alone would wait for its peer, whose script knows nothing of the stop, for minutes."""
+    (together.cwd / "main.py").write_text(TOGETHER.replace("range(100)", "range(1_000_000)"))
+    suite = (together.cwd / "suite.yaml").read_text()
+    (together.cwd / "suite.yaml").write_text(suite.replace("warmup: 2", "warmup: 2, stop: {steps: 20}"))
+    body = together.json("run", "suite.yaml", "--system", "system.yaml", "--use-current-env")
+    [result] = body["results"]
+    assert (result["status"], result["detail"]) == ("ok", None)
+    assert [m["labels"]["node"] for m in result["metrics"] if m["metric"] == "rate"] == ["first"]
+    for name in ("both.first", "both.second.nolog"):
+        assert '"early_stop":true' in (together.last_run() / f"{name}.data").read_text().splitlines()[-1]
+    left = psutil.process_iter(["cmdline"])
+    assert not [process for process in left if str(together.cwd / "main.py") in (process.info["cmdline"] or [])]

@@ -214,3 +214,31 @@ def test_a_run_with_steps_is_resumed(bw: CommandLine, program: str) -> None:
     body = bw.json("run", f"--resume={run.name}", path, "--program", program)
     assert [r["status"] for r in body["results"]] == ["ok", "ok"]
     assert not [note for r in body["results"] for note in r["notes"]]
+
+
+def test_of_several_targets_a_broken_file_stops_only_itself(bw: CommandLine, program: str) -> None:
+    """The others are measured; it is named with its place, whatever it was meant to be."""
+    good, other = (
+        written(bw.cwd / f"{name}.json", {"name": name}, {"identifier": "x", "command": program})
+        for name in ("good", "other")
+    )
+    (bw.cwd / "broken.json").write_text('{"model": {"name": "a"},\n "tests": [{"identifier": "x",, }]}')
+    (bw.cwd / "suite.yaml").write_text("net:\n  definition: [\n")
+    (bw.cwd / "tasks.cfg").write_text("[task\n")
+    body = bw.json("run", good, "broken.json", "suite.yaml", "tasks.cfg", other, code=1)
+    results = {result["benchmark"]: result for result in body["results"]}
+    assert [results[name]["status"] for name in ("good-x", "other-x")] == ["ok", "ok"]
+    places = {"broken": "broken.json:2:31: ", "suite": "suite.yaml:3:1: ", "tasks": "tasks.cfg:1:1: "}
+    for name, place in places.items():
+        assert results[name]["reason"] == "misconfigured"
+        assert results[name]["detail"].startswith(place)
+    assert "broken.json:2:31: " in bw("plan", good, "broken.json").stdout
+
+
+@pytest.mark.parametrize("words", [["broken.json", "tasks.cfg"], ["good.json", "no-such.json"]])
+def test_nothing_runs_if_every_file_is_broken_or_one_is_not_there(bw: CommandLine, words: list[str]) -> None:
+    written(bw.cwd / "good.json", {}, {"identifier": "x", "command": "touch ran"})
+    (bw.cwd / "broken.json").write_text("{")
+    (bw.cwd / "tasks.cfg").write_text("[task\n")
+    bw("run", *words, code=2)
+    assert not (bw.cwd / "ran").exists()

@@ -205,7 +205,6 @@ def test_a_program_that_fails_in_the_treatment_is_broken(watched: WatchedReposit
 
 
 def test_a_commit_that_could_not_be_measured_is_told_once_and_measured_later(watched: WatchedRepository) -> None:
-    watched.metric = METRIC[:2]  # it measures nothing that could be named
     watched.watch()
     newest = watched.commit(1000)
     (record,) = watched.watch("--env", "PATH=/nowhere", code=3)
@@ -215,6 +214,14 @@ def test_a_commit_that_could_not_be_measured_is_told_once_and_measured_later(wat
     assert commits_of(watched.pending()) == [newest]
     assert [each["outcome"] for each in watched.watch()] == ["same"]
     assert watched.pending() == []
+
+
+def test_a_metric_that_no_commit_has_is_an_error_unless_nothing_could_be_measured(watched: WatchedRepository) -> None:
+    watched.metric = (*METRIC[:2], "--metric", "speed")
+    (record,) = watched.watch("--env", "PATH=/nowhere", code=3)
+    assert record["outcome"] == "not measured"
+    done = watched.bw(*watched.words(), code=2)
+    assert re.search(r"did not measure 'speed'; it measured .*\bms, process\.cpu_time", done.stderr)
 
 
 def test_a_regression_can_be_acknowledged_or_forgotten(watched: WatchedRepository) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -18,16 +18,23 @@ _BROKEN = "raise RuntimeError('no compiler found')"
 
 
 def make_wheel(
-    folder: Path, name: str, version: str, requires: Sequence[str] = (), *, module: str | None = None
+    folder: Path,
+    name: str,
+    version: str,
+    requires: Sequence[str] = (),
+    *,
+    module: str | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Path:
-    """A wheel of one module that knows its version."""
+    """A wheel of one module that knows its version; with `more` files, it is a package."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
-        f"{name}.py": module or f"__version__ = {version!r}\n",
+        f"{name}/__init__.py" if more else f"{name}.py": module or f"__version__ = {version!r}\n",
         f"{info}/METADATA": metadata + "".join(f"Requires-Dist: {r}\n" for r in requires),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        **(more or {}),
     }
     record = "".join(f"{path},sha256={_hash(text)},{len(text.encode())}\n" for path, text in files.items())
     wheel = folder / f"{name}-{version}-py3-none-any.whl"

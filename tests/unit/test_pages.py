@@ -165,14 +165,38 @@ def test_the_recording_of_the_readme_is_small_and_moves() -> None:
     assert "@keyframes" in file.read_text(encoding="utf-8")
 
 
-def test_a_recording_shows_each_line_from_when_to_when_it_stood() -> None:
+def recording_script(name: str) -> Any:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = spec_from_file_location("record_terminal", DOCS / "record_terminal.py")
+    spec = spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    recorder: Any = module_from_spec(spec)
-    spec.loader.exec_module(recorder)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_report_of_the_tutorial_is_recorded_by_the_command_above_it() -> None:
+    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    asked: list[str] = []
+
+    def run(command: str) -> str:
+        asked.append(command)
+        return f" report {len(asked)}\n saved: /home/me/runs/x.1\n"
+
+    text = recording_script("record_pages").recorded(page, run)
+    assert [command.split(" -")[0] for command in asked] == [
+        "bw run",
+        "bw run examples/first/train.py",
+        "bw run examples/first/tasks.cfg",
+    ]
+    assert text.count("```\n report ") == 3
+    assert text.count(" saved: …/runs/x.1\n```") == 3
+    assert page.count("```") == text.count("```")
+
+
+def test_a_recording_shows_each_line_from_when_to_when_it_stood() -> None:
+    recorder = recording_script("record_terminal")
     text = recorder.animated([(0.0, ("$ a <b>",)), (1.0, ("$ a <b>", "one")), (2.0, ("$ a <b>", "two"))])
     whole = 2.0 + recorder.LAST_S
     assert text.count("<text ") == 3

@@ -33,7 +33,8 @@ from benchmodels.types import Array, Arrays, Details, Module
 
 FORMAT = 3
 INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
-NOT_OF_THE_BUILD = ("reference",)  # our own step, not part of the build's time
+REFERENCE_STEP = "reference"
+NOT_OF_THE_BUILD = (REFERENCE_STEP,)  # our own step, not part of the build's time
 
 EXPORTED = "it was exported by torch.export already; save it with torch.export.save, and measure the .pt2 file"
 SCRIPTED = "it is made by torch.jit, and exporters take only the module it was made from; call that one in the script"
@@ -90,7 +91,7 @@ def read_reference(folder: str) -> Reference:
     told = _read(folder)["reference"]
     own = [OutputError(*error) for error in told["own"]]
     outputs = load_arrays(os.path.join(folder, REFERENCE))
-    return Reference(outputs, told["label"], own, told["varies"], told["note"], told["keeps"])
+    return Reference(outputs, told["label"], own, told["varies"], told["note"], told["keeps"], told.get("given_up_s"))
 
 
 def _read(folder: str) -> Details:
@@ -143,9 +144,12 @@ class Building:
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         if is_generation(module):
             raise Unsupported("export", ONLY_IN_TORCH)
-        with self._steps.step("reference"):
-            reference = reference_of(module, args, kwargs)
-            batch = batch or shown_batch(self._settings, captured)
+        if self._settings.without_reference:
+            reference = self._no_reference()
+        else:
+            with self._steps.step(REFERENCE_STEP):
+                reference = reference_of(module, args, kwargs)
+                batch = batch or shown_batch(self._settings, captured)
         # Copies: an exporter may call the model with its inputs.
         inputs = {name: tensor.detach().clone() for name, tensor in flatten_call(args, kwargs, captured.names)}
         changed = captured._replace(module=self._changed(captured, inputs)) if self._options.sequence else captured
@@ -162,7 +166,8 @@ class Building:
                 text = str(getattr(error, "text", error)).strip().partition("\n")[0]
                 raise Unsupported("export", f"{WITH_NUMPY} ({text})") from error
         # Not earlier: importing on behalf of the exporter would shorten its measured time.
-        work = count_work(module, args, kwargs, self._settings.precision, may_call=True)
+        may_call = not self._settings.without_reference
+        work = count_work(module, args, kwargs, self._settings.precision, may_call=may_call)
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
 
     def _changed(self, captured: Captured, inputs: Mapping[str, Any]) -> Module:
@@ -181,9 +186,12 @@ class Building:
         return sequence.changed_model(copy.deepcopy(captured.module), inputs, self._steps)
 
     def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, told: Details) -> None:
-        with self._steps.step("reference"):
-            reference = opened.reference(arrays)
-            work = opened.work(arrays)
+        if self._settings.without_reference:
+            reference = self._no_reference()
+        else:
+            with self._steps.step(REFERENCE_STEP):
+                reference = opened.reference(arrays)
+        work = opened.work(arrays)
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         folder, sequence = self._settings.builds, self._options.sequence
         with self._reports.at("convert"):
@@ -192,6 +200,9 @@ class Building:
             if sequence:
                 keep_what_is_used(folder, changed)
         self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, told))
+
+    def _no_reference(self) -> Reference:
+        return Reference({}, "none", [], given_up_s=self._settings.reference_timeout_s)
 
     def _write(self, inputs: Mapping[str, Array], reference: Reference, facts: Facts) -> None:
         with self._reports.at("convert"):

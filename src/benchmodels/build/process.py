@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Seq
 
 import benchprobe
 from benchmodels.build.build import PARENT
-from benchmodels.build.building import FACTS
+from benchmodels.build.building import FACTS, REFERENCE_STEP
 from benchmodels.failures import ERROR, TIMED_OUT, ModelFailure, failure_of_ending, has_room, kernel_ooms
 from benchmodels.reports import Reports, stage_of
 from benchmodels.settings import BUILD, PART, ModelSettings, as_config
@@ -40,20 +40,38 @@ def build_in_child(
 ) -> None:
     """Fills `folder`, or raises BuildFailed. Forwards the child's reports about its steps.
 
+    A reference that takes too long is given up: a second child builds without it, and what it built is measured unchecked.
+
     `on_device`: the build uses an accelerator. Then it needs a process that is not a fork of this one, which has asked the
     driver whether there is one: CUDA refuses to start in such a fork.
     """
+    forks = _is_warm() and not on_device
+    try:
+        _build_once(settings, script, args, folder, reports, forks=forks)
+    except _SlowReference:
+        _build_once(settings._replace(without_reference=True), script, args, folder, reports, forks=forks)
+    if not os.path.isfile(os.path.join(folder, FACTS)):
+        raise BuildFailed(ModelFailure(ERROR, "the build process left nothing behind", "capture"))
+
+
+class _SlowReference(BuildFailed):
+    """Nothing is wrong with the build: only its reference took too long."""
+
+
+def _build_once(
+    settings: ModelSettings, script: str, args: Sequence[str], folder: str, reports: Reports, *, forks: bool
+) -> None:
     with tempfile.TemporaryDirectory(prefix="benchprobe-build-") as place:
         stream = os.path.join(place, "build.data")
-        child = _start(settings, script, args, folder, stream, forks=_is_warm() and not on_device)
+        child = _start(settings, script, args, folder, stream, forks=forks)
         try:
-            _Watch(child, stream, settings.step_timeout_s, reports).wait()
+            _Watch(child, stream, settings, reports).wait()
+        except _SlowReference:
+            raise
         except BuildFailed as failed:
             raise _with_want_of_room(failed, folder) from None
         finally:
             _end(child)
-    if not os.path.isfile(os.path.join(folder, FACTS)):
-        raise BuildFailed(ModelFailure(ERROR, "the build process left nothing behind", "capture"))
 
 
 def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
@@ -133,10 +151,10 @@ def built_before(environment: Mapping[str, str] = os.environ) -> Optional[BuiltB
 class _Watch:
     """Reads the child's stream while it runs."""
 
-    def __init__(self, child: Any, stream: str, step_timeout_s: float, reports: Reports) -> None:
+    def __init__(self, child: Any, stream: str, settings: ModelSettings, reports: Reports) -> None:
         self._child = child
         self._stream = stream
-        self._timeout_s = step_timeout_s
+        self._settings = settings
         self._reports = reports
         self._ooms = kernel_ooms()
         self._read_bytes = 0
@@ -161,10 +179,12 @@ class _Watch:
             raise BuildFailed(failure_of_ending(code, self._last_stage, self._ooms))
 
     def _end_if_late(self) -> None:
-        if self._step is None or time.monotonic() - self._since <= self._timeout_s:
+        of_reference = self._step == REFERENCE_STEP
+        limit_s = self._settings.reference_timeout_s if of_reference else self._settings.step_timeout_s
+        if self._step is None or time.monotonic() - self._since <= limit_s:
             return
-        text = f"{self._step} took longer than {self._timeout_s:g} s"
-        raise BuildFailed(ModelFailure(TIMED_OUT, text, self._last_stage))
+        late = ModelFailure(TIMED_OUT, f"{self._step} took longer than {limit_s:g} s", self._last_stage)
+        raise _SlowReference(late) if of_reference else BuildFailed(late)
 
     def _read(self) -> None:
         for event in self._new_events():

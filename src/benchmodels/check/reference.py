@@ -38,7 +38,7 @@ ALL_ROUNDING = 1e3  # this many times too large: the output is nothing but round
 class Reference(NamedTuple):
     """`own`: the model's own error. `varies`: the difference between two identical calls, if more than rounding: then outputs
     cannot be judged. `note`: why it is not in float64. `keeps`: the state that calls change, so that a call may depend on
-    earlier ones."""
+    earlier ones. `given_up_s`: computing it took longer than that, so there is none."""
 
     outputs: Arrays
     label: str
@@ -46,6 +46,7 @@ class Reference(NamedTuple):
     varies: Optional[float] = None
     note: Optional[str] = None
     keeps: Optional[str] = None
+    given_up_s: Optional[float] = None
 
 
 def reference_of(

@@ -50,6 +50,9 @@ class Patches:
 
         self._undo.append(undo)
 
+    def when_undone(self, undo: Callable[[], None]) -> None:
+        self._undo.append(undo)
+
     def undo(self) -> None:
         while self._undo:
             self._undo.pop()()

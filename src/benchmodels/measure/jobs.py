@@ -23,7 +23,7 @@ from benchmodels.build.building import (
     read_inputs,
     read_reference,
 )
-from benchmodels.build.cache import IF_NEEDED, BuildCache, CachedBuild, Make
+from benchmodels.build.cache import ALWAYS, IF_NEEDED, BuildCache, CachedBuild, Make
 from benchmodels.build.labels import keep_labels
 from benchmodels.build.process import build_in_child, built_before
 from benchmodels.build.references import kept_reference
@@ -185,7 +185,18 @@ class MeasureJob:
             "sequence_file": os.path.basename(self._settings.sequence),
         }
         with self._reports.at("load"):
-            return cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=rebuild)
+            entry = cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=rebuild)
+            if entry.cached and self._settings.rebuild == IF_NEEDED and self._has_more_time(entry):
+                entry.release()
+                entry = cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=ALWAYS)
+            return entry
+
+    def _has_more_time(self, entry: CachedBuild) -> bool:
+        """Whether its reference was given up, and may take longer now."""
+        if built_before() is not None:
+            return False
+        given_up_s = read_reference(str(entry.folder)).given_up_s
+        return given_up_s is not None and given_up_s < self._settings.reference_timeout_s
 
     def _tell_build(self, entry: CachedBuild) -> None:
         """Reports steps of an earlier build as cached; they are not samples of this launch, unless it was made for it."""

@@ -94,7 +94,8 @@ class ModelMeasurement:
         finally:
             session.close()
         turn.pass_on()
-        with _limited(self._settings.step_timeout_s, self._give_up_check):
+        self._reports.event("check_begin")
+        with _limited(self._settings.check_timeout_s, self._give_up_check):
             self._examine(subject, session, outputs, turn)
 
     def _examine(self, subject: Subject, session: Session, outputs: List[Arrays], turn: Turn) -> None:
@@ -239,6 +240,9 @@ class ModelMeasurement:
                 text = f"not checked, no reference: {type(error).__name__}: {error}"
                 self._tell_check(Agreement(False, text[:1000], {}, False))
                 return None, None
+            if reference.given_up_s is not None:
+                self._tell_unchecked(f"computing its reference took longer than {reference.given_up_s:g} s")
+                return None, None
             found = judged(outputs, reference, TF32 if told.kinds else told.precision)
             if not found.ok and told.kinds and is_rounding(found):
                 found = self._explained_by_tf32(found, reference, subject, turn)
@@ -279,9 +283,12 @@ class ModelMeasurement:
     def _give_up_check(self) -> None:
         """What was measured is kept, unchecked."""
         if not self._checked:
-            why = f"not checked: checking its outputs took longer than {self._settings.step_timeout_s:g} s"
-            self._reports.message(f"{why}, so {NOTHING_CLAIMED}")
-            self._tell_check(Agreement(True, f"{why}, so {NOTHING_CLAIMED}", {}, False))
+            self._tell_unchecked(f"checking its outputs took longer than {self._settings.check_timeout_s:g} s")
+
+    def _tell_unchecked(self, why: str) -> None:
+        text = f"not checked: {why}, so {NOTHING_CLAIMED}"
+        self._reports.message(text)
+        self._tell_check(Agreement(True, text, {}, False))
 
     def _compare(self, outputs: Arrays) -> None:
         """The outputs of the last call with golden ones."""

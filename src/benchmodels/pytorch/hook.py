@@ -92,10 +92,7 @@ class TorchHook:
         imports.after("torch.nn.modules.module", self._hook_modules)
         if self._options.everything:
             imports.after("torch", self._hook_backward)
-        # Dynamo must neither compile our frames nor inline our functions.
-        imports.after(
-            "torch._dynamo.trace_rules", lambda rules: [rules.add(name) for name in ("benchprobe", "benchmodels")]
-        )
+        imports.after("torch._dynamo.trace_rules", self._keep_dynamo_out)
         imports.after("torch._dynamo.convert_frame", self._stand_aside_in_dynamo)
 
     def uninstall(self) -> None:
@@ -189,6 +186,22 @@ class TorchHook:
                 note(args[0] if args else None)
 
         self._patches.set_attribute(owner, name, noted)
+
+    def _keep_dynamo_out(self, rules: ModuleType) -> None:
+        """Dynamo must neither compile our frames nor inline our functions, as long as the hook calls them: models that are
+        exported later are parts of modules of ours, which it must trace."""
+        folders = getattr(rules, "SKIP_DIRS", [])
+        before = [*folders]
+        for name in ("benchprobe", "benchmodels"):
+            rules.add(name)
+        ours = [folder for folder in folders if folder not in before]
+
+        def undo() -> None:
+            folders[:] = [folder for folder in folders if folder not in ours]
+            for name in ("_recompile_re", "clear_lru_cache"):
+                getattr(rules, name, lambda: None)()
+
+        self._patches.when_undone(undo)
 
     def _stand_aside_in_dynamo(self, convert_frame: ModuleType) -> None:
         """Gives every function its original code while dynamo traces a frame."""

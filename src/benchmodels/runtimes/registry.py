@@ -77,7 +77,9 @@ def names_known_here(names: Sequence[str]) -> Dict[str, Optional[str]]:
 def did_you_mean(name: str) -> Optional[str]:
     """The nearest runtime, as a question."""
     proper = {word: runtime.name for runtime in all_runtimes() for word in (runtime.name, *runtime.aliases)}
-    near = difflib.get_close_matches(name, list(proper), 1)
+    near = difflib.get_close_matches(name, list(proper), 1) or [
+        word for word in proper if name and word.startswith(name)
+    ]
     return f"did you mean '{proper[near[0]]}'?" if near else None
 
 

@@ -10,6 +10,7 @@ import functools
 import itertools
 import threading
 import weakref
+from threading import get_ident
 from time import perf_counter_ns
 from types import ModuleType
 from typing import Any, Callable, Optional, Tuple
@@ -24,6 +25,9 @@ from benchprobe.loop import batch_size as batch_sizes
 SizeOf = Callable[[Any], Optional[int]]
 
 
+LOSS_INTERVAL_NS = (
+    5_000_000  # of steps shorter than this, not every loss is read: that would take as long as all the rest
+)
 MOST_EMPTY_EPOCHS = 10_000  # then the program goes through its loader for ever
 MOST_STEPS_AFTER = 64  # of an optimizer: then the program has done with its loader
 
@@ -39,11 +43,13 @@ class TrainingHooks:
         self._patches = Patches()
         self._loaders: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._iterators: weakref.WeakKeyDictionary[Any, Tuple[int, SizeOf]] = weakref.WeakKeyDictionary()
+        self._newest: Tuple[Callable[[], Any], Optional[Tuple[int, SizeOf]]] = (lambda: None, None)
         self._next_number = itertools.count().__next__
         self._trained_on: Any = None  # the data set of the loader that was ended
         self._has_ended = self._reporting = False
         self._steps_after = self._empty_epochs = 0
         self._scaled: Tuple[Any, Any] = (None, None)  # the last output of a GradScaler, and its input
+        self._loss_due_ns = 0
         self._thread = threading.get_ident()
 
     def install(self, imports: ImportWatch) -> None:
@@ -67,7 +73,7 @@ class TrainingHooks:
                 self._steps.stepped(optimizer, now_ns)
             except Exception as error:
                 self._go_on_after(error)
-            if self._ended():
+            if self._steps.stopped and self._ended():
                 self._steps_after += 1
                 if not self._steps.has_loader or self._steps_after > MOST_STEPS_AFTER:
                     raise SystemExit(0)
@@ -95,11 +101,13 @@ class TrainingHooks:
 
         @functools.wraps(fetch)
         def __next__(iterator: Any) -> Any:
-            known = self._iterators.get(iterator)
-            if known is None or threading.get_ident() != self._thread:
+            newest, known = self._newest
+            if newest() is not iterator:
+                known = self._iterators.get(iterator)
+            if known is None or get_ident() != self._thread:
                 return fetch(iterator)
             loader, size_of = known
-            if self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
+            if self._steps.stopped and self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
                 raise StopIteration
             asked_ns = perf_counter_ns()
             try:
@@ -110,8 +118,14 @@ class TrainingHooks:
                 self._ended(iterator._dataset)
                 raise
             got_ns = perf_counter_ns()
-            self._safely(lambda: self._steps.fetched(loader, size_of(batch), asked_ns, got_ns))
-            if self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
+            self._reporting = True
+            try:
+                self._steps.fetched(loader, size_of(batch), asked_ns, got_ns)
+            except Exception as error:
+                self._go_on_after(error)
+            finally:
+                self._reporting = False
+            if self._steps.stopped and self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
                 raise StopIteration  # the batch is not trained on
             return batch
 
@@ -125,6 +139,7 @@ class TrainingHooks:
         if iterator not in self._iterators:  # persistent workers keep theirs
             weakref.finalize(iterator, self._left, number, which).atexit = False
         self._iterators[iterator] = (number, size_of)
+        self._newest = (weakref.ref(iterator), self._iterators[iterator])
 
     def _number_of(self, loader: Any) -> int:
         number = self._loaders.get(loader)
@@ -169,13 +184,20 @@ class TrainingHooks:
         self._patches.set_attribute(torch.autograd, "backward", watched)
 
     def _note_loss(self, tensors: Tensor) -> None:
-        if threading.get_ident() != self._thread:
+        if get_ident() != self._thread:
             return
         scaled, own = self._scaled
         tensor = own if tensors is scaled and scaled is not None else tensors
         self._scaled = (None, None)
-        single = hasattr(tensor, "numel") and tensor.numel() == 1
-        self._steps.backward(tensor.detach() if single else None)
+        now_ns = perf_counter_ns()
+        if now_ns < self._loss_due_ns or not hasattr(tensor, "numel") or tensor.numel() != 1:
+            self._steps.backward(None)
+            return
+        self._loss_due_ns = now_ns + LOSS_INTERVAL_NS
+        if tensor.is_cpu:
+            self._steps.backward(float(tensor.item()))
+        else:
+            self._steps.backward(tensor.detach())  # read later: now the device would be waited for
 
     def _watch_scaler(self, module: ModuleType) -> None:
         scaler = module.GradScaler

@@ -22,7 +22,7 @@ class StepLoop(Protocol):
         """A step began at that time; what lies between it and the last one belongs to none."""
 
     def step(self, waited_ns: int, items: Optional[int], loss: Any) -> None:
-        """The optimizer has stepped: the step is as good as done."""
+        """The optimizer has stepped: the step is as good as done. `loss`: a number, or a tensor on a device."""
 
     def end(self, at_ns: int) -> bool:
         """The step ended at that time, and the next one begins there. Returns False when enough has been measured."""
@@ -108,7 +108,8 @@ class TrainingSteps:
         if self.stopped:
             return
         self._ask(loader, asked_ns)
-        self._fetched[loader] = self._fetched.get(loader, Fetched()).plus(items, got_ns - asked_ns)
+        before, waited_ns = self._fetched.get(loader), got_ns - asked_ns
+        self._fetched[loader] = Fetched(1, items, waited_ns) if before is None else before.plus(items, waited_ns)
         if loader in self._passes:
             self._passes[loader].batches += 1
 
@@ -136,7 +137,7 @@ class TrainingSteps:
         if self._may_be_over:
             self._may_be_over, self._epoch_over = False, True
         self._backwards += 1
-        self._loss = loss
+        self._loss = self._loss if loss is None else loss
         self._evaluating = False
         if self._fetched and self.steps and (not self._feeds or not self._running):
             self._learn_feeds()
@@ -214,12 +215,15 @@ class TrainingSteps:
             self._fetched = fetched
 
     def _record(self, optimizer: Any) -> None:
+        if not self._feeds and self._explained:
+            self._loop.step(0, None, self._loss)
+            return
         feeds = [fetched for loader, fetched in self._fetched.items() if loader in self._feeds]
         if not self._explained:
             self._explained = True
             self._loop.explain(self._explanation(optimizer, feeds))
-        items = feeds[0].items if feeds else 0 if self._feeds else None
-        self._loop.step(sum(fetched.waited_ns for fetched in feeds), items, self._loss)
+        waited_ns = feeds[0].waited_ns if len(feeds) == 1 else sum(fetched.waited_ns for fetched in feeds)
+        self._loop.step(waited_ns, feeds[0].items if feeds else 0 if self._feeds else None, self._loss)
 
     def _end(self, at_ns: int) -> bool:
         """False when enough has been measured."""

@@ -88,8 +88,8 @@ class RecordedSteps:
         recorded.append_size(items)
         if loss is None:
             return
-        if loss.device.type == "cpu":
-            recorded.append(float(loss.item()))
+        if type(loss) is float:
+            recorded.append(loss)
             return
         if self._unmarked:  # of short steps that share an event, one loss is kept
             return

@@ -31,13 +31,17 @@ FAULT = "fault of the library"
 
 
 class ZooEntry(NamedTuple):
-    """One model of a zoo. `same_as`: the `zoo:name` of the same model in another zoo, which is measured once."""
+    """One model of a zoo. `same_as`: the `zoo:name` of the same model in another zoo, which is measured once.
+
+    `sizes_from`: what its sizes were taken from, if that may differ between machines; it is then part of its identity.
+    """
 
     zoo: str
     name: str
     task: str
     labels: Mapping[str, str] = {}
     same_as: str = ""
+    sizes_from: str = ""
 
 
 class ZooRequest(NamedTuple):

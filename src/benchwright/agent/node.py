@@ -41,7 +41,9 @@ def read_job(fields: dict[str, Any]) -> Job:
     At run time it is a plain namespace with the same attributes: importing msgspec would more than
     double the cost of starting the agent.
     """
-    parts = {name: fields[name] and SimpleNamespace(**fields[name]) for name in ("barrier", "turn", "built")}
+    parts = {
+        name: fields[name] and SimpleNamespace(**fields[name]) for name in ("barrier", "launch_end", "turn", "built")
+    }
     tuples = {name: tuple(fields[name]) for name in ("argv", "devices", "warm")}
     job: Any = SimpleNamespace(**{**fields, **tuples, **parts})
     return job  # type: ignore[no-any-return]

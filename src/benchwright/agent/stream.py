@@ -89,6 +89,22 @@ class StreamWriter:
         return not self._torn
 
 
+def has_event(path: str, name: str) -> bool:
+    """Whether a program has written an event of that name to its stream."""
+    try:
+        with open(path, "rb") as file:
+            return any(name.encode() in line and _name_of(line) == name for line in file)
+    except OSError:
+        return False
+
+
+def _name_of(line: bytes) -> object:
+    try:
+        return json.loads(line).get("event")
+    except (ValueError, AttributeError):  # torn, or no object
+        return None
+
+
 def _in_words(path: str, error: OSError) -> str:
     if error.errno in FULL:
         return f"the disk is full: {path} could not be written; free some space and run again"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from benchwright.analysis.statistics.dependence import ENOUGH, FEWEST, effective_sample_size, trend_chance
@@ -125,13 +125,16 @@ def few_launches(count: int) -> Note | None:
     )
 
 
-def far_apart(values: Sequence[float], noun: str) -> Note | None:
-    """A remark on few values that differ so much that one number is near none of them: two of them by a factor of 2."""
+def far_apart(values: Sequence[float], noun: str, shown: Callable[[float], str]) -> Note | None:
+    """A remark on few values that differ so much that one number is near none of them: two of them by a factor of 2.
+
+    `shown`: a value with its unit.
+    """
     if len(values) < 2 or not all(map(math.isfinite, values)) or relative_spread(values) <= _FAR_APART:
         return None
     return Note(
         kind="far_apart",
-        text=f"far apart: {noun} range from {min(values):,.6g} to {max(values):,.6g}; one number says little about them",
+        text=f"far apart: {noun} range from {shown(min(values))} to {shown(max(values))}; one number says little about them",
         remedy="look at its log; --repeat 6 or more shows what is typical",
     )
 

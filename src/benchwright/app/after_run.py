@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -26,10 +27,12 @@ from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.registry import added_by_kinds, kind_of
+from benchwright.plan.file_names import safe_name
 from benchwright.report.base import Report
 from benchwright.report.run_json import run_body
 from benchwright.report.run_list import headline_words
-from benchwright.runs.logs import tail_texts
+from benchwright.report.text.numbers import format_value
+from benchwright.runs.logs import DISCOVERY, tail_texts
 from benchwright.runs.read_run import commands_of
 from benchwright.runs.run_folder import RunFolder
 
@@ -55,9 +58,10 @@ def _noticed(summary: Summary, result: Result) -> Summary:
     ]
     if summary.launches >= FEWEST_FOR_INTERVAL:
         return msgspec.structs.replace(summary, remarks=remarks(summary.values, [m.samples for m in same]))
-    apart = far_apart(summary.values, "launches")
+    shown = partial(format_value, unit=summary.unit)
+    apart = far_apart(summary.values, "launches", shown)
     if apart is None and same[0].value is None and same[0].aggregate in _OF_ALL_SAMPLES:
-        apart = far_apart(thinned(same[0].samples), "values of a launch")
+        apart = far_apart(thinned(same[0].samples), "values of a launch", shown)
     return summary if apart is None else msgspec.structs.replace(summary, remarks=(apart,))
 
 
@@ -163,9 +167,16 @@ def sorted_by(run: Run, order: str) -> Run:
 
 
 def log_tails(run: Run) -> dict[str, list[str]]:
-    """The last lines printed by each benchmark's first failed launch."""
+    """The last lines printed by each benchmark's first failed launch, by job; by name those of a script that failed while its
+    models were looked for."""
     bad = [culprit(r.launches) for r in run.results]
-    return _without_secrets(tail_texts(Path(run.folder), [x.job for x in bad if x is not None], _LOG_LINES))
+    folder = Path(run.folder)
+    tails = tail_texts(folder, [x.job for x in bad if x is not None], _LOG_LINES)
+    scripts = [r.benchmark.name for r in run.results if not r.launches and r.reason in _OF_SCRIPTS]
+    for name in scripts:
+        if found := tail_texts(folder / DISCOVERY, [job := f"{safe_name(name)}.D0"], _LOG_LINES):
+            tails[name] = found[job]
+    return _without_secrets(tails)
 
 
 def _without_secrets(logs: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Files checked and suites resolved, without planning or running anything."""
+"""Files checked, suites and task files resolved, without planning or running anything."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from benchwright.core.errors import InvalidInput
 _MEASURED = ("suite", "tasks", "script", "spec", "zoo")
 
 
-class ResolvedSuite(msgspec.Struct, frozen=True):
-    """Entries by name, ready for JSON, and warnings."""
+class ResolvedFile(msgspec.Struct, frozen=True):
+    """Entries or tasks by name, ready for JSON, and warnings."""
 
     entries: dict[str, dict[str, Any]]
     warnings: tuple[str, ...]
@@ -57,21 +57,37 @@ class CheckedFile(msgspec.Struct, frozen=True):
         }
 
 
-def resolve_suite(
+def resolve_file(
     path: str | None, *, select: Sequence[str] = (), exclude: Sequence[str] = (), overrides: Sequence[str] = ()
-) -> ResolvedSuite:
-    """The suite at `path`, else the one of the environment; with a selection, only what it means, enabled or not."""
+) -> ResolvedFile:
+    """The suite or task file at `path`, else the suite of the environment or the driver's task file here.
+
+    With a selection, only what it means, enabled or not.
+    """
+    from benchwright.kinds.suite.suites import suite_from_environment
+    from benchwright.kinds.tasks.read import TaskKind, drivers_file
+
+    path = path or suite_from_environment(os.environ) or drivers_file()
+    if path is None:
+        raise InvalidInput("nothing is named", remedy="name a suite or a task file, or set BENCHWRIGHT_CONFIG")
+    if not TaskKind().recognises(path):
+        return _resolved_suite(path, select, exclude, overrides)
+    if overrides:
+        remedy = "change the flags of a command with 'benchwright plan FILE --set-flag FLAG=VALUE'"
+        raise InvalidInput(f"{path} is a task file, not a suite", where="--override", remedy=remedy)
+    from benchwright.kinds.tasks.resolved import resolved_tasks
+
+    return ResolvedFile(*resolved_tasks(path, select=select, exclude=exclude))
+
+
+def _resolved_suite(path: str, select: Sequence[str], exclude: Sequence[str], overrides: Sequence[str]) -> ResolvedFile:
     from benchwright.kinds.suite.read.folder import plain
     from benchwright.kinds.suite.read.suite import read_suite
     from benchwright.kinds.suite.shipped import named_file
-    from benchwright.kinds.suite.suites import suite_from_environment
 
-    path = path or suite_from_environment(os.environ)
-    if path is None:
-        raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
     suite = read_suite(named_file(path), overrides=overrides, select=select, exclude=exclude)
     meant = {*suite.selected, *suite.disabled}
-    return ResolvedSuite({n: plain(e) for n, e in suite.entries.items() if n in meant}, suite.warnings)
+    return ResolvedFile({n: plain(e) for n, e in suite.entries.items() if n in meant}, suite.warnings)
 
 
 def check_file(path: str, kind: str | None = None) -> CheckedFile:

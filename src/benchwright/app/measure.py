@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
 from functools import partial
@@ -60,13 +60,15 @@ def measure(
     anyway: bool = False,
     failed: Mapping[str, str] | None = None,
     another: Callable[[], AbstractContextManager[Executor]] | None = None,
+    on_ended: Callable[[Run, Collection[str]], None] | None = None,
 ) -> Run:
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
 
     `anyway`: a run is resumed even if what it depends on has changed, and marked.
     `failed`: benchmarks that could not be set up, with the reason; those that can run all the same are run.
     `another`: opens an executor like this one, to clean up after an interrupt. `search_first`: all scripts are searched
-    for models before anything is measured; else each before its own models.
+    for models before anything is measured; else each before its own models. `on_ended`: called with the run as far as it is
+    made whenever benchmarks of these names have had their last launch.
     """
     observer = observer or Observer()
     check_workers(benchmarks, options)
@@ -88,6 +90,7 @@ def measure(
                     anyway=anyway,
                     failed=failed or {},
                     another=another,
+                    on_ended=on_ended,
                 )
             except BaseException:  # Ctrl-C too
                 if resume is None:
@@ -139,6 +142,7 @@ class _Measurement:
         anyway: bool,
         failed: Mapping[str, str],
         another: Callable[[], AbstractContextManager[Executor]] | None = None,
+        on_ended: Callable[[Run, Collection[str]], None] | None = None,
     ) -> None:
         self.folder = folder
         self.failed = failed
@@ -146,6 +150,8 @@ class _Measurement:
         self.stored = self._with_lacking(stored)
         self.executor = executor
         self.another = another or (lambda: nullcontext(executor))
+        self.on_ended = on_ended
+        self.told_ended: set[str] = set()
         self.observer = observer
         self.machine = executor.machine()
         refuse_other_machine(folder, self.machine)
@@ -266,19 +272,37 @@ class _Measurement:
             if stopped():
                 return
             self.made = number
-            if self.enough.reached(group[0][0]):
-                continue
-            ended = AsTheyEnd(group, self.observer, partial(self._ended, number, len(groups)))
-            outcomes: Mapping[str, Outcome] = {}
-            if not all(is_complete(job.stream) for launch in group for job in launch):
-                self.cooldown.wait([job for launch in group for job in launch], stopped, self.observer)
-                if stopped():
-                    return
-                outcomes = self._launch(number, len(groups), group, ended)
-                self.cooldown.ended()
-            for launch in group:
-                if launch[0].id not in ended.recorded:
-                    self._add(number, len(groups), launch, outcomes)
+            if not self.enough.reached(group[0][0]) and not self._launch_group(number, len(groups), group, stopped):
+                return
+            self._tell_ended(groups[number:])
+
+    def _tell_ended(self, later: Sequence[Sequence[Sequence[Job]]]) -> None:
+        """Of a pair only both together: one is compared with the other."""
+        if self.on_ended is None:
+            return
+        waiting = {job.benchmark for group in later for launch in group for job in launch}
+        waiting |= {name for name, pair in self.pairs.items() if pair and pair in {self.pairs[w] for w in waiting}}
+        ended = {name for name, made in self.launches.items() if made} - waiting - self.told_ended
+        if ended:
+            self.told_ended |= ended
+            self.on_ended(self._run(), ended)
+
+    def _launch_group(
+        self, number: int, total: int, group: Sequence[Sequence[Job]], stopped: Callable[[], bool]
+    ) -> bool:
+        """False: it was asked to stop."""
+        ended = AsTheyEnd(group, self.observer, partial(self._ended, number, total))
+        outcomes: Mapping[str, Outcome] = {}
+        if not all(is_complete(job.stream) for launch in group for job in launch):
+            self.cooldown.wait([job for launch in group for job in launch], stopped, self.observer)
+            if stopped():
+                return False
+            outcomes = self._launch(number, total, group, ended)
+            self.cooldown.ended()
+        for launch in group:
+            if launch[0].id not in ended.recorded:
+                self._add(number, total, launch, outcomes)
+        return True
 
     def _forget_unneeded(self) -> None:
         """Launches that were planned in case they were needed are no part of the run."""
@@ -333,8 +357,9 @@ class _Measurement:
         jobs = [job for launch in group for job in launch]
         for job in jobs:
             self.folder.set_aside(job.id)
-            if job.barrier is not None:
-                empty_folder(Path(job.barrier.folder))
+            for meeting in (job.barrier, job.launch_end):
+                if meeting is not None:
+                    empty_folder(Path(meeting.folder))
             for path, text in job.files.items():
                 write_file(Path(path), text)
         self.observer.on_launch(number, total, jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from benchwright.core.status import Reason
 
 _MISSING = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'")
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)(?::\s|$)")
+_WANTS_INPUT = "EOFError: EOF when reading a line"
 _MOST_LINES = 5  # of an exception's text
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 
@@ -46,7 +48,10 @@ def _exception(log: Sequence[str]) -> str:
 
 
 def explained(trouble: str, benchmark: Benchmark) -> str:
-    """`trouble`, or which interpreter lacks the module that it names as missing."""
+    """`trouble`, with what to do if the program wanted input; or which interpreter lacks the module that it names as missing."""
+    if trouble.startswith(_WANTS_INPUT):
+        line = shlex.join(["benchwright", "run", "--shell", "-c", f"{shlex.join(benchmark.workload.words)} < FILE"])
+        return f"{trouble} (measured programs have no input; to read it from a file: {line})"
     found = _MISSING.match(trouble)
     return trouble if found is None else _missing_words(benchmark, found[1])
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,9 +55,37 @@ def reporters_of(options: Options) -> Reporters:
     return Reporters(local=local, remote=endpoint_of(remote), token=token_of(options.remote_access_token))
 
 
-def report_run(run: Run, reporters: Reporters, base: BaseFolder) -> Iterator[str]:
-    """Delivers the results; yields what a user should know. NotReported comes last, after everything was tried."""
-    from benchwright.exchange.faipep.local_folder import write_reports
+class LocalReporter:
+    """Writes the reports of tests below a folder as they end, so that a run that is killed leaves those of its finished tests."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._written: set[str] = set()
+
+    def write(self, run: Run, benchmarks: Collection[str]) -> None:
+        """Those of benchmarks that have ended, once each; what cannot be written now is tried again at the end."""
+        with suppress(BenchwrightError):
+            self._write(run, benchmarks)
+
+    def finish(self, run: Run) -> None:
+        """The rest. InvalidInput or CannotWrite says why something could not be written."""
+        self._write(run, [result.benchmark.name for result in run.results])
+
+    def _write(self, run: Run, benchmarks: Collection[str]) -> None:
+        from benchwright.exchange.faipep.local_folder import write_reports
+        from benchwright.exchange.faipep.reports import reports_of
+
+        for name in benchmarks:
+            if name not in self._written:
+                write_reports(reports_of(run, only=(name,)).reports, self._folder, once=True)
+                self._written.add(name)
+
+
+def report_run(run: Run, reporters: Reporters, base: BaseFolder, local: LocalReporter | None = None) -> Iterator[str]:
+    """Delivers the results; yields what a user should know. NotReported comes last, after everything was tried.
+
+    `local`: has already written some of them.
+    """
     from benchwright.exchange.faipep.reports import reports_of
 
     found = reports_of(run)
@@ -64,7 +93,7 @@ def report_run(run: Run, reporters: Reporters, base: BaseFolder) -> Iterator[str
     yield from (f"no records reported of {line}" for line in found.left_out)
     if reporters.local is not None:
         try:
-            write_reports(found.reports, Path(reporters.local))
+            (local or LocalReporter(reporters.local)).finish(run)
         except BenchwrightError as error:
             again = f"benchwright export {run.id} --format fai-pep -o DIR"
             lost.append(f"the run is complete, but not reported in {reporters.local}: {error}; then: {again}")

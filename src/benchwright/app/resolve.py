@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchwright.analysis.checks.validation import validation_names
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.numbers.aggregates import workers_count
 from benchwright.kinds.base import Resolved
@@ -31,11 +31,7 @@ def resolve(asked: Options, *, allow_nothing: bool = False) -> Resolved:
     asked = replace(asked, cwd=_checked_folder(asked.cwd), workers=workers_count(os.environ))
     named = _with_default_target(asked, allow_nothing)
     options, of_folders = _with_files(named)
-    benchmarks = [
-        b
-        for target in options.targets
-        for b in (_read_one_of_many if target in of_folders else _read_target)(target, options)
-    ]
+    benchmarks = _read_targets(options, of_folders)
     if options.metrics_template and not options.targets:
         benchmarks += _read_target(options.metrics_template, options)
     commands = _commands(options)
@@ -136,6 +132,35 @@ def checked_launches(options: Options) -> Options:
     return options
 
 
+def _read_targets(options: Options, of_folders: frozenset[str]) -> list[Benchmark]:
+    """Of several files, one that cannot be read stops only itself; InvalidInput if none can."""
+    found: list[Benchmark] = []
+    faults: list[InvalidInput] = []
+    for target in options.targets:
+        read = _read_one_of_many if target in of_folders else _read_target
+        try:
+            found += read(target, options)
+        except InvalidInput as fault:
+            if len(options.targets) == 1 or options.script_args or not _is_about_a_file(fault, target):
+                raise
+            faults.append(fault)
+            found.append(_faulty(target, fault, options.cwd or ""))
+    if faults and len(faults) == len(options.targets):
+        raise faults[0]
+    return found
+
+
+def _is_about_a_file(fault: InvalidInput, target: str) -> bool:
+    """Rather than about the command line, which is wrong as a whole."""
+    is_there = os.path.isfile(target.partition("::")[0])
+    return is_there and fault.where is not None and not fault.where.startswith("-")
+
+
+def _faulty(target: str, fault: InvalidInput, cwd: str) -> Benchmark:
+    work = Command(argv=(), cwd=cwd)
+    return Benchmark(name=Path(target).stem, workload=work, source=target, fault=fault.on_one_line)
+
+
 def _read_target(target: str, options: Options) -> list[Benchmark]:
     kind = kind_named(options.format) if options.format else kind_for(target)
     if kind is None or not kind.recognises(target):
@@ -196,6 +221,10 @@ def _check_exists(target: str) -> None:
 
         is_word = os.sep not in target and "." not in target
         remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
+        script, _, arguments = target.partition(" ")
+        if arguments and os.path.isfile(script):
+            remedy = f"put a script's arguments after --: benchwright run {script} -- {arguments}"
+            raise InvalidInput("no such file", where=target, remedy=remedy)
         near = [str(path.with_name(name)) for name in os.listdir(path.parent)] if path.parent.is_dir() else []
         remedy = did_you_mean(str(path), [*near, *shipped_suites(), *shipped_specifications()]) or remedy
         raise InvalidInput("no such file", where=target, remedy=remedy)

@@ -18,7 +18,7 @@ from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_
 from benchwright.app.launches.clocks import locked_clocks
 from benchwright.app.launches.readiness import refused
 from benchwright.app.measure import measure
-from benchwright.app.reporting import Reporters, report_run
+from benchwright.app.reporting import LocalReporter, Reporters, report_run
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import with_gpus
@@ -28,7 +28,7 @@ from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.kinds.base import Resolved
 from benchwright.kinds.registry import by_kind, kind_of
-from benchwright.options.table import OPTIONS, SUITE, Options, refuse_unrelated
+from benchwright.options.table import OPTIONS, SUITE, ZOO, Options, refuse_unrelated
 from benchwright.plan.placement import make_plan
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
@@ -70,6 +70,7 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
+    local = None if order.reporters.local is None else LocalReporter(order.reporters.local)
     clocks = locked_clocks(order.options.lock_clocks, resolved.options.on, observer)
     with clocks as clock_labels, _chosen(executor, resolved, order) as chosen:
         made = measure(
@@ -85,8 +86,9 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             anyway=order.options.anyway,
             failed=failed,
             another=lambda: _chosen(executor, resolved, order),
+            on_ended=None if local is None else local.write,
         )
-    for problem in _follow_up(order, made):
+    for problem in _follow_up(order, made, local):
         observer.on_trouble(problem)
     return made
 
@@ -177,9 +179,9 @@ def _resolved(order: RunOrder) -> Resolved:
 
 
 def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:
-    """Of scripts only labels can be selected, and only where there are several to choose from."""
+    """Of scripts only labels can be selected, and only where there are several to choose from; of suites and zoos, names too."""
     words = order.options.select
-    if not words or any(SUITE in kind_of(b).option_sorts(b) for b in resolved.benchmarks):
+    if not words or any({SUITE, ZOO}.intersection(kind_of(b).option_sorts(b)) for b in resolved.benchmarks):
         return
     for word in words:
         if "=" not in word:
@@ -208,7 +210,7 @@ def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
     return list(trusted_code(resolved.benchmarks))
 
 
-def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
+def _follow_up(order: RunOrder, made: Run, local: LocalReporter | None) -> Iterator[str]:
     """Writes what others want of a complete run; yields what went wrong, and what was added where."""
     yield from write_driver_files(made, Path.cwd())
     if any(kind_of(r.benchmark).has_score for r in made.results) and (said := save_scaling(made)):
@@ -216,7 +218,7 @@ def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
     if not order.options.no_store:
         yield from keep_in_store(made, order.base.path, order.options.store)
     if order.reporters.any:
-        yield from report_run(made, order.reporters, order.base)
+        yield from report_run(made, order.reporters, order.base, local)
 
 
 def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> AbstractContextManager[Executor]:

@@ -46,7 +46,7 @@ GROUPS = {
         "pin": ("suites.pin", "Pin the package versions of a suite."),
         "dev": ("suites.dev", "Open a shell in a benchmark's environment."),
         "new": ("suites.new", "Create a benchmark from a template."),
-        "resolve": ("suites.resolve", "Print a suite fully resolved."),
+        "resolve": ("suites.resolve", "Print a suite or a task file fully resolved."),
         "validate": ("validate", "Check suites, task files, specs and scripts for errors."),
         "matrix": ("suites.matrix", "Run a suite once for each combination of options."),
     },

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
+REPO_DIR_HELP = (
+    "Folder of the repository. From outside it, files are looked up in this folder, then there; commands run there."
+)
 _HELP = "benchwright.help"  # in the context: which options to list; None: the common ones
 _TYPED = "benchwright.typed"  # in the context: the words as they were typed
 _ALL = "all"
@@ -261,7 +264,7 @@ def _refuse_options_of_scripts(ctx: click.Context, given: Sequence[str], targets
         raise InvalidInput(
             f"applies to {rows[0].applies_to}, not to scripts",
             where=rows[0].flags[-1],
-            remedy=f"leave it out; if it is meant for the script: {line}",
+            remedy=f"if it is meant for the script, put it after --: {line}",
         )
 
 

@@ -2,7 +2,8 @@
 
     BenchwrightError          exit code 3 unless a subclass says otherwise
     ├── InvalidInput          2   the user's file, option or argument is wrong: says where and what to do
-    │   └── UnfilledWord      2   a placeholder in a suite's entry cannot be filled
+    │   ├── UnfilledWord      2   a placeholder in a suite's entry cannot be filled
+    │   └── UnknownMetric     2   no successful launch measured the metric asked for
     ├── CannotMeasure         3   nothing could be measured at all
     │   └── AgentLost         3   the agent on the node died
     ├── CannotFetch           3   a file could not be fetched, or is not the one that was asked for
@@ -86,6 +87,14 @@ class UnfilledWord(InvalidInput):
         super().__init__(what, where=where, remedy=remedy, text=word)
         self.entry = entry
         self.word = word
+
+
+class UnknownMetric(InvalidInput):
+    """No launch that succeeded measured the `metric` asked for."""
+
+    def __init__(self, what: str, *, metric: str, remedy: str) -> None:
+        super().__init__(what, where="--metric", remedy=remedy)
+        self.metric = metric
 
 
 class CannotMeasure(BenchwrightError):

@@ -35,6 +35,19 @@ class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
     turn_s: float | None = None
 
 
+class LaunchEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job learns that its launch was measured, where some of the launch's processes report nothing.
+
+    `size`: the number of processes that report; once all were stopped early, the others have `grace_s` to end.
+    """
+
+    folder: str
+    size: int
+    place: int  # of the job in its launch
+    reports: bool
+    grace_s: float
+
+
 class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that start up while another is measured: each waits for its turn before it touches its device.
 
@@ -91,12 +104,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     reports: Reports = "always"  # never: another process of the launch reports for it; what it measures does not count
     phase: str = "run"  # or MAKES_DATA, or the name of a hook
     timeout_s: float | None = None
+    check_timeout_s: float | None = None  # further time, if it told that it was measured and is now checked
     grace_s: float = 5.0  # between TERM and KILL
     max_memory_bytes: int | None = None  # of all its processes together: beyond it is killed
     metrics: tuple[MetricSpec, ...] = ()
     probe: dict[str, Any] = {}  # benchprobe's configuration, without the stream
     probe_path: str | None = None  # the folder that holds benchprobe and nothing else
     barrier: JobBarrier | None = None
+    launch_end: LaunchEnd | None = None  # None: every process of the launch reports, and ends by itself
     turn: JobTurn | None = None
     build: JobBuild | None = None  # None: nothing is built, or its own process does that
     built: BuiltAhead | None = None

@@ -38,6 +38,8 @@ RunTool = Callable[[Sequence[str], str, Mapping[str, str]], int]  # words, folde
 # they fail.
 FollowSteps = Callable[[Benchmark, str, RunTool, Sequence[str]], None]
 
+Check = Callable[[InstallGroup, str], str | None]  # group, its new interpreter → why it is not to be used
+
 
 class CannotBuild(Exception):
     """One group's environment could not be made."""
@@ -60,6 +62,7 @@ class EnvironmentBuilder:
         force: bool = False,
         newest: bool = False,
         follow: FollowSteps | None = None,
+        check: Check | None = None,
     ) -> None:
         self.folders = folders
         self.installer = installer
@@ -68,6 +71,7 @@ class EnvironmentBuilder:
         self.force = force
         self.newest = newest
         self.follow = follow
+        self.check = check
         self.variables = installer.environment(os.environ)
 
     def _say(self, group: InstallGroup, what: str) -> None:
@@ -173,7 +177,10 @@ class EnvironmentBuilder:
             self._install(group, python, os.path.join(folder, "constraints.txt"), lock)
         self._install_local(group, python, lock)
         self._follow_own_steps(group, python, lock)
-        return self._help_cuda_builds(group, folder, python, lock)
+        notes = self._help_cuda_builds(group, folder, python, lock)
+        if self.check is not None and (why := self.check(group, python)) is not None:
+            raise CannotBuild(InstallFailure(why))
+        return notes
 
     def _install(self, group: InstallGroup, python: str, scratch: str, lock: int) -> None:
         count = len(group.files)

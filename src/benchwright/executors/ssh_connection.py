@@ -71,12 +71,12 @@ class SshConnection:
 
     def __str__(self) -> str:
         user = f"{self.node.user}@" if self.node.user else ""
-        port = "" if self.node.port == 22 else f" port {self.node.port}"
+        port = "" if self.node.port is None else f" port {self.node.port}"
         return f"node '{self.node.name}' ({user}{self.node.ip}{port})"
 
     def words(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
         """The local command that runs `command` there, without a terminal."""
-        words = [*self._program, "-T", "-x", "-a", "-p", str(self.node.port)]
+        words = [*self._program, "-T", "-x", "-a", *self._port()]
         for name, value in _OPTIONS.items():
             words += ["-o", f"{name}={value}"]
         if self._key is not None:
@@ -86,6 +86,10 @@ class SshConnection:
         settings = [f"{name}={value}" for name, value in (environment or {}).items()]
         # The login shell there gets one string: every word is quoted for it.
         return [*words, "--", self.node.ip, "exec " + shlex.join(["env", *settings, *command])]
+
+    def _port(self) -> list[str]:
+        """Unless one was given, the one that the user's ssh configuration has for the host."""
+        return [] if self.node.port is None else ["-p", str(self.node.port)]
 
     def agent_words(self, token: str) -> list[str]:
         """The local command that starts an agent there and stays connected to it; its processes carry `token`."""
@@ -107,7 +111,8 @@ class SshConnection:
         lines = [line.strip() for line in printed.splitlines() if line.strip()]
         last = lines[-1] if lines else ""
         if code == CANNOT_CONNECT:
-            by_hand = f"ssh -p {self.node.port} {self.node.user + '@' if self.node.user else ''}{self.node.ip}"
+            user = f"{self.node.user}@" if self.node.user else ""
+            by_hand = shlex.join(["ssh", *self._port(), f"{user}{self.node.ip}"])
             for pattern, meaning in _MEANINGS:
                 if re.search(pattern, printed):
                     return f"{self}: {last}; {meaning.format(by_hand=by_hand)}"

@@ -113,7 +113,8 @@ def open_executor(argument: str, site: Site) -> Executor:
 def node_named(address: str) -> Node:
     """The machine at `[USER@]HOST[:PORT]`; InvalidInput for anything else."""
     match = _ADDRESS.fullmatch(address)
-    if match is None or int(match["port"] or 22) > 65535:
+    port = match["port"] if match is not None else None
+    if match is None or int(port or 1) > 65535:
         raise InvalidInput(f"'{address}' is not a host", where="--on ssh", remedy="write ssh:[USER@]HOST[:PORT]")
     host = match["host"].strip("[]")
-    return Node(name=host, ip=host, user=match["user"], port=int(match["port"] or 22), main=True)
+    return Node(name=host, ip=host, user=match["user"], port=int(port) if port else None, main=True)

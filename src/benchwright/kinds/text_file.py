@@ -23,6 +23,19 @@ class TextPlace(msgspec.Struct, frozen=True):
     column: int
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """Something in a file that is allowed but probably a mistake."""
+
+    what: str
+    line: int
+    path: tuple[Any, ...] = ()  # the way to it, if known
+
+
+def appears_twice(key: str, first_line: int) -> str:
+    """What to say about a key that a map has twice."""
+    return f"'{key}' appears twice, first in line {first_line}; the last one counts"
+
+
 def read_text(path: str, *, kind: str) -> str:
     """The text of the file at `path`, which is meant to be a `kind` such as "suite file"; it is UTF-8 and not huge."""
     return decode(path, read_bytes(path, kind=kind))

@@ -154,7 +154,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     loop: Annotated[str | None, _row(HOW, "--loop", metavar="NAME", applies=(COMMAND, TASKS, SUITE, LOOP),
         help="Loop that counts.  [default: the first called train]")] = None
     timeout: Annotated[float | None, _row(HOW, "--timeout", metavar="TIME", parse=values.timeout, common=True,
-        help="Limit for each launch, such as 90s or 10m.")] = None
+        help="Limit for each launch, such as 90s or 10m. Checking a model's outputs has as long again.")] = None
     max_memory: Annotated[int | None, _row(HOW, "--max-memory", metavar="SIZE", parse=values.max_memory, kept=True,
         help="Limit for the memory of each launch, such as 8GiB: all its processes together are killed beyond it.")] = None
     lock_clocks: Annotated[str | None, _row(HOW, "--lock-clocks", "optional", "[=MHZ]", bare="auto",
@@ -375,6 +375,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def builds(self) -> str:
         """The folder of cached builds of models; empty without a base folder."""
         return f"{self.base}/builds" if self.base else ""
+
+    @property
+    def zoos(self) -> str:
+        """The folder of environments of zoos' own; empty where those are another machine's, which are not known."""
+        return f"{self.base}/zoos" if self.base and self.on in (None, "local") else ""
 
     @property
     def definitions(self) -> str:

@@ -47,6 +47,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     build: JobBuild | None = None
     ahead: bool = False  # it can start up while another one is measured, and then wait for its turn
     warm: tuple[str, ...] = ()  # modules that may be imported before the process is forked
+    check_timeout_s: float | None = None
     printed: str | None = None  # lines of the log that contain this are events, too; empty: all lines
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.job import Job, JobBarrier, JobTurn
+from benchwright.core.job import Job, JobBarrier, JobTurn, LaunchEnd
 from benchwright.core.machine import Machine
 from benchwright.core.run import Plan
 from benchwright.core.status import Reason
@@ -188,7 +188,25 @@ class _JobMaker:
         slots = self._planners.of(benchmark).slots(benchmark)
         if self._context.options.turns is not None:
             refuse_turns(benchmark, self._planners.of(benchmark), slots)
-        return tuple([self._job(benchmark, launch, position, slot) for slot in slots])
+        return self._ended_together(launch, tuple([self._job(benchmark, launch, position, slot) for slot in slots]))
+
+    def _ended_together(self, launch: LaunchSlot, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+        """Where some report nothing, all end soon after those that do were stopped early."""
+        reporting = sum(job.reports == "always" for job in jobs)
+        if not reporting or all(job.reports != "never" for job in jobs):
+            return jobs
+        name = stem(jobs[0].benchmark, repeat=launch.repeat, warmup=launch.warmup)
+        ends = (
+            LaunchEnd(
+                folder=f"{self._context.folder}/.barrier/{name}.end",
+                size=reporting,
+                place=place,
+                reports=job.reports == "always",
+                grace_s=self._context.options.stop_grace,
+            )
+            for place, job in enumerate(jobs)
+        )
+        return tuple(msgspec.structs.replace(job, launch_end=end) for job, end in zip(jobs, ends, strict=True))
 
     def _job(self, benchmark: Benchmark, launch: LaunchSlot, position: int, slot: ProcessSlot) -> Job:
         node = slot.node if slot.machines > 1 else None
@@ -222,6 +240,7 @@ class _JobMaker:
             machines=slot.machines,
             reports=slot.reports,
             timeout_s=_timeout_s(benchmark, barrier),
+            check_timeout_s=command.check_timeout_s,
             grace_s=options.grace,
             max_memory_bytes=options.max_memory,
             metrics=benchmark.metrics,

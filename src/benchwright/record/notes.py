@@ -88,7 +88,7 @@ def _no_loop_to_stop(fold: Fold, benchmark: Benchmark) -> str:
 
 def _imprecise(loop: str, stop: Event) -> Note:
     half_width = stop["detail"].get("half_width")
-    known = "too few steps to tell" if half_width is None else f"± {half_width:.1%}"
+    known = "too few steps to tell" if half_width is None else f"± {half_width * 100:.1f} %"
     end = "ended" if stop.get("by") == "loop" else "reached its limit"
     return Note(text=f"loop '{loop}' {end} before it was precise enough ({known})")
 

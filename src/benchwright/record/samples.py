@@ -13,7 +13,7 @@ import msgspec
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS, Direction, guess_direction
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import OTHERS_PERCENT, main_thread_waited_s, waiting_share
+from benchwright.core.results.conditions import OTHERS_PERCENT, scheduled, waiting_share
 from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
 from benchwright.record.loops.steps import NS
 from benchwright.record.reading import Event
@@ -122,14 +122,15 @@ class Samples(msgspec.Struct):
                 self.series.setdefault((event["sampler"], name, label), []).append((event["t"], float(value)))
 
     def ended(self, end: Event) -> None:
-        """How much of the CPU time it wanted a launch got that was too short to be sampled: by what the kernel counted of its
-        first thread, if hardly another one worked. Part of its time is how long the supervisor waited to see its end."""
+        """How much of the CPU time it wanted a launch got that was too short to be sampled: by what the kernel counted, if that
+        is known of the launch as a whole. Part of its time is how long the supervisor waited to see its end."""
         usage, key = end.get("usage") or {}, ("machine", "own_share", None)
         if (first_s := usage.get("main_waited_s", 0.0)) >= _LATENCY_S and end.get("duration_s"):
             self.least_waited = min(1.0, first_s / end["duration_s"])
-        waited_s, ran_s = main_thread_waited_s(usage, end.get("cpu_s")), usage.get("main_ran_s", 0.0)
-        if key in self.series or waited_s is None:
+        whole = scheduled(usage, end.get("cpu_s"))
+        if key in self.series or whole is None:
             return
+        ran_s, waited_s, _ = whole
         rest_s = (end.get("duration_s") or 0.0) - ran_s - waited_s
         waited_s += max(0.0, min(rest_s, usage.get("noticed_late_s", 0.0)))
         share = ran_s / (ran_s + waited_s) if waited_s >= _LATENCY_S else 1.0

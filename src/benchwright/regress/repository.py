@@ -127,7 +127,7 @@ class GitRepository:
         try:
             root = call([*GIT, "rev-parse", "--show-toplevel"], place, within_s=QUICK_S).rstrip("\n")
         except CommandFailed as error:
-            remedy = "name the folder of a git repository"
+            remedy = "change into a git repository, or name its folder with --repo-dir"
             raise InvalidInput(f"{place}: {error}", where=where, remedy=remedy) from None
         return cls(Path(root))
 

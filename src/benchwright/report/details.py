@@ -17,7 +17,7 @@ from benchwright.report.text.commands import command_text
 from benchwright.report.text.layout import titled_lines, wrapped
 from benchwright.report.text.metrics import MEMORY, efficiency_lines
 from benchwright.report.text.numbers import format_value
-from benchwright.report.text.one_line import clip, one_line
+from benchwright.report.text.one_line import clip, one_line, packed
 
 _MOST_PACKAGES = 12
 _MOST_COMMAND_LINES = 8
@@ -75,7 +75,7 @@ def _launches(number: int, result: Result, report: Report) -> list[str]:
         shown = [s for s in told if s.metric in report.added.headline[number]][:1]
     for launch in result.launches:
         parts = [
-            f"   {readable_job(launch.job):<28}",
+            f"{readable_job(launch.job):<28}",
             launch.status.value if launch.reason is None else launch.reason.value,
         ]
         if launch.duration_s is not None:
@@ -91,7 +91,7 @@ def _launches(number: int, result: Result, report: Report) -> list[str]:
             parts.append("(warm-up, not counted)")
         elif not launch.reports:
             parts.append("(reports nothing, not counted)")
-        lines.append(clip("  ".join(parts), report.width))
+        lines += packed(parts, report.width, "   ", "     ")  # a number is never cut: half of one is another number
     return lines + _percentiles(report.summaries.get(result.benchmark.name, ()), report.width)
 
 

@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Sequence
 
+from benchwright.core.note import Note
 from benchwright.core.results.provenance import revision_words
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
@@ -157,20 +158,24 @@ def _metrics(report: Report) -> list[str]:
 
 def _notes(report: Report) -> list[str]:
     """Each once: what was noted of the run, of benchmarks and launches, and what stands out in the metrics of the first table."""
-    texts = [plain(str(note)) for note in run_notes(report)]
+    texts = [f"{_mark(note)}{plain(str(note))}" for note in run_notes(report)]
     shared = shared_by_several(report)
     for number, result in enumerate(report.run.results):
         if number in report.added.shown:
             continue
         name = code(result.benchmark.name)
         for s in report.headline(number):
-            texts += [f"{name} {code(s.metric)}: {plain(str(bare(note)))}" for note in metric_notes(s)]
+            texts += [f"⚠ {name} {code(s.metric)}: {plain(str(bare(note)))}" for note in metric_notes(s)]
         own = (note for note in benchmark_notes(number, report) if note.text not in shared)
-        texts += [f"{name}: {plain(str(note))}" for note in own]
-    texts += [note.text(code, plain) for note in shared.values()]
+        texts += [f"{_mark(note)}{name}: {plain(str(note))}" for note in own]
+    texts += [f"{_mark(each.note)}{each.text(code, plain)}" for each in shared.values()]
     remedy = common_remedy(report)
-    texts += [plain(remedy)] if remedy else []
-    return ["\n".join(f"- ⚠ {text}" for text in dict.fromkeys(texts))] if texts else []
+    texts += [f"→ {plain(remedy)}"] if remedy else []
+    return ["\n".join(f"- {text}" for text in dict.fromkeys(texts))] if texts else []
+
+
+def _mark(note: Note) -> str:
+    return "" if note.severity == "info" else "⚠ "
 
 
 def bullets(texts: Sequence[str]) -> str:

@@ -76,6 +76,8 @@ def bare(note: Note) -> Note:
 
 def common_remedy(report: Report) -> str | None:
     """What helps against a busy machine and launches that differ, once for all benchmarks; None if nothing has to."""
+    if not _can_be_disturbed(report.run):
+        return None
     numbers = [n for n in range(len(report.run.results)) if n not in report.added.shown]
     kinds = {note.kind for n in numbers for s in report.headline(n) for note in metric_notes(s)} & _VARIATION
     noted = [*report.run.notes, *(note for n in numbers for note in result_notes(report.run.results[n]))]
@@ -87,7 +89,17 @@ def common_remedy(report: Report) -> str | None:
 
 def machine_notes(report: Report) -> list[Note]:
     """What the machine's state was, apart from any benchmark: read before everything else."""
-    return [note for note in report.run.notes if note.kind in DISTURBING]
+    return [note for note in _relevant(report.run) if note.kind in DISTURBING]
+
+
+def _relevant(run: Run) -> list[Note]:
+    """The notes of a run, without the machine's state where that made no difference."""
+    return [note for note in run.notes if _can_be_disturbed(run) or note.kind not in DISTURBING]
+
+
+def _can_be_disturbed(run: Run) -> bool:
+    """Not where all failed by themselves: no number was measured, and no time ran out."""
+    return any(r.counted or r.reason is Reason.TIMED_OUT or r.status is not Status.FAILED for r in run.results)
 
 
 def shared_notes(summaries: Sequence[Summary], report: Report) -> list[Note]:
@@ -169,14 +181,15 @@ def merged_texts(notes: Sequence[Note]) -> list[str]:
 def run_notes(report: Report) -> list[Note]:
     """Notes about the whole run, the machine's state first."""
     first = machine_notes(report)
-    return [*first, *(note for note in report.run.notes if note not in first), *report.remarks]
+    return [*first, *(note for note in _relevant(report.run) if note not in first), *report.remarks]
 
 
 def log_of(result: Result, report: Report) -> LogTail | None:
     """Of a failed benchmark the last lines of the log that tells most."""
     bad = culprit(result.launches)
-    lines = report.log_tails.get(bad.job, ()) if bad is not None else ()
-    return LogTail(readable_job(bad.job), tuple(lines)) if bad is not None and lines else None
+    job = result.benchmark.name if bad is None else bad.job
+    lines = report.log_tails.get(job, ())
+    return LogTail(readable_job(job), tuple(lines)) if lines else None
 
 
 def callouts(report: Report) -> list[Callout]:
@@ -186,7 +199,7 @@ def callouts(report: Report) -> list[Callout]:
     """
     results = [(n, r) for n, r in enumerate(report.run.results) if n not in report.added.shown]
     found = [_failure(n, r, report) for n, r in enumerate(report.run.results) if r.status is Status.FAILED]
-    found += [Callout(_sentence(note)) for note in report.run.notes]
+    found += [Callout(_sentence(note)) for note in _relevant(report.run)]
     found += [*_unfinished(report), *_noted(results), *_remarked(results, report), *_noisy(results, report)]
     found += [*_too_few(report), *_few(results, report)]
     found.sort(key=lambda c: (("error", "warning", "info").index(c.note.severity), c.note.kind not in DISTURBING))

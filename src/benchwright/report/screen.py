@@ -92,18 +92,22 @@ def _scores(report: Report, section: ReportSection | None) -> list[str]:
 
 
 def _aside(number: int, result: Result, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
-    """What the suite's table does not say of a benchmark: the log of one that failed, and notes."""
+    """What the suite's table does not say of a benchmark: the log of one that failed, the metrics of one without a rate, and notes."""
     name, width = one_line(result.benchmark.name), report.width
     if result.status is Status.FAILED:
         return [*_trouble(result, name, report), *_notes(number, report, shared)]
-    lines = [
-        x
-        for s in report.headline(number)
-        for note in metric_notes(s)
-        for x in _note(f"{_label(s)}: {bare(note)}", width)
-    ]
+    scored = report.milabench is not None or _has_score(result, report)
+    lines = []
+    for s in report.headline(number):
+        lines += [] if scored else _metric_lines(s, width)
+        lines += [x for note in metric_notes(s) for x in _note(f"{_label(s)}: {bare(note)}", width)]
     lines += _notes(number, report, shared)
     return [clip(f" {name}", width), *lines] if lines else []
+
+
+def _has_score(result: Result, report: Report) -> bool:
+    scores = report.score.benchmarks if report.score is not None else ()
+    return any(s.name == result.benchmark.name and s.value is not None for s in scores)
 
 
 def _block(number: int, result: Result, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
@@ -149,8 +153,9 @@ def _trouble(result: Result, name: str, report: Report) -> list[str]:
     head = f" {name}  {word}{reason}: {result.detail or ''}"
     lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False) or [head]
     bad, log = culprit(result.launches), log_of(result, report)
-    if bad and (log or len(result.launches) > 1):
-        lines.append(clip(f"   {_which(bad, result)}" + (", the log's last lines:" if log else ""), width))
+    if log or (bad and len(result.launches) > 1):
+        which = _which(bad, result) if bad else name
+        lines.append(clip(f"   {which}" + (", the log's last lines:" if log else ""), width))
     return lines + [clip(f"     | {line}", width) for line in (log.lines[-_MOST_LOG_LINES:] if log else ())]
 
 
@@ -233,4 +238,5 @@ def _closing(report: Report, score: ReportSection | None) -> list[str]:
         counts = [(s, sum(r.status is s for r in run.results)) for s in STATUS_ORDER if s is not Status.OK]
         words = [f"{count} {status.value}" for status, count in counts if count]
         lines += [f" {', '.join(words)} of {len(run.results)}"] if words else []
-    return [*lines, f" saved: {run.folder}"]
+    failed = any(log_of(r, report) for n, r in enumerate(run.results) if n not in report.added.shown)
+    return [*lines, *([f" all it printed: bw logs {run.id}"] if failed else []), f" saved: {run.folder}"]

@@ -408,9 +408,7 @@ def test_disturbed_launches_of_separate_runs_decide_nothing(kind: str, side: str
     assert effect.verdict is Verdict.INCONCLUSIVE
     words = f"{side}: 20 of 20 launches {DISTURBING[kind]}"
     assert effect.doubts == (Note(text=words, evidence="got 50 % of the CPU time it wanted", kind=kind),)
-    assert "measure again on a quieter machine, or alternate both in one run: bw run --repeat 10 -c A -c B" in (
-        effect.advice or ""
-    )
+    assert "measure again on a quieter machine, or alternate both in one run" in (effect.advice or "")
 
 
 def test_disturbed_launches_have_no_part_in_counting_false_alarms() -> None:

@@ -195,13 +195,18 @@ def test_a_busy_machine_is_no_reason_to_leave_out_pairs_whose_launches_show_no_w
     assert not only(of).doubts
 
 
-def waiting(run: Run, seed: int, *, threads: int = 1, cpu_s: float = 0.01) -> Run:
-    """As if launches had waited for a core for a while, each for another, told by the kernel; `duration_s` includes it."""
+def waiting(
+    run: Run, seed: int, *, threads: int = 1, cpu_s: float = 0.01, background: bool = False, **seen: float
+) -> Run:
+    """As if launches had waited for a core for a while, each for another, told by the kernel; `duration_s` includes it, unless
+    only something in the `background` waited. `seen`: at looks at all threads and processes."""
     rng = random.Random(seed)
 
     def waited(launch: Launch) -> Launch:
         took_s, wait_s = launch.duration_s or 0.0, rng.uniform(0.01, 0.06)
-        usage = {"main_ran_s": cpu_s / threads, "main_waited_s": wait_s}
+        usage = {"main_ran_s": cpu_s / threads, "main_waited_s": wait_s / threads}
+        usage |= {"seen_ran_s": cpu_s, "seen_waited_s": wait_s, **seen} if seen else {}
+        took_s -= wait_s if background else 0.0
         of_process: dict[str, object] = {"unit": "s", "direction": Direction.LOWER, "source": "process"}
         return replace(
             launch,
@@ -260,6 +265,34 @@ def test_what_a_single_launch_measured_is_without_its_waiting_too() -> None:
 def test_the_waiting_of_several_threads_is_not_taken_off_the_time_of_a_launch() -> None:
     by_metric = {e.metric: e for e in compared(waiting(ab(noise(1, 20), noise(2, 20)), 3, threads=2)).effects}
     assert by_metric["process.duration"].basis is None
+
+
+def test_a_launch_of_processes_that_worked_one_after_the_other_is_timed_without_their_waiting() -> None:
+    made = ab(noise(1, 20), noise(2, 20), took_s=0.06)
+    slower = tuple(replace(x, duration_s=0.07) for x in made.results[1].launches)
+    made = replace(made, results=(made.results[0], replace(made.results[1], launches=slower)))
+
+    def timed(**how: object) -> Effect:
+        effects = compared(waiting(made, 3, threads=10, **how)).effects  # type: ignore[arg-type]
+        return next(e for e in effects if e.metric == "process.duration")
+
+    assert timed(seen_together=0.0).ratio == pytest.approx(7 / 6, abs=1e-9)
+    assert timed(seen_together=0.0).verdict is Verdict.REGRESSED
+    assert timed(seen_together=0.3).interval is None  # they waited at the same time
+    assert timed(seen_together=0.0).basis == "compared without the time the launches waited for a core"
+    few_ready = waiting(made, 3, threads=10, seen_together=0.0)
+    unknown = [replace(x, facts={}) if (x.block or 0) % 3 == 0 else x for x in few_ready.results[0].launches]
+    few_ready = replace(
+        few_ready, results=(replace(few_ready.results[0], launches=tuple(unknown)), few_ready.results[1])
+    )
+    effect = next(e for e in compared(few_ready).effects if e.metric == "process.duration")
+    assert (effect.verdict, effect.launches) == (
+        Verdict.REGRESSED,
+        (13, 13),
+    )  # what is not known of some spoils none of the rest
+    in_background = timed(seen_together=0.0, background=True)  # nobody waited for what waited
+    assert in_background.basis is None
+    assert in_background.ratio == pytest.approx(7 / 6, abs=0.02)
 
 
 def test_a_quiet_launch_is_timed_as_it_was() -> None:

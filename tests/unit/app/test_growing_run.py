@@ -146,9 +146,8 @@ def test_what_alternates_across_scripts_is_searched_first(make: Making) -> None:
 
 
 def test_runtimes_of_a_model_alternate_and_are_no_pairs_with_those_of_another_script(make: Making) -> None:
-    both = {"runtimes": ("torch-eager", "onnxruntime")}
-    options = {"interleave": True, "repeat": 2}
-    run = make(make.script("a.py", **both), make.script("b.py", **both), options=options)
+    options = {"interleave": True, "repeat": 2, "runtimes": ("torch-eager", "onnxruntime")}
+    run = make(make.script("a.py"), make.script("b.py"), options=options)
     jobs = dict.fromkeys(job for job in make.ran if job.startswith("b.py::"))  # a build has the id of its first launch
     words = [job.partition("::Net@")[2].partition(".")[0] for job in jobs]
     assert words == ["torch-eager", "onnxruntime", "onnxruntime", "torch-eager"]
@@ -227,8 +226,8 @@ def test_find_searches_again_if_asked_to_if_output_is_wanted_and_if_the_script_c
     found_by_find(make, make.script("a.py"))
     if why == "changed":
         (make.folder / "a.py").write_text("import torch  # another\n")
-    script = make.script("a.py", rebuild="always" if why == "rebuild" else "if_needed")
-    assert found_by_find(make, script, echo=why == "echo").searched is None
+    how = {"rebuild": {"rebuild": "always"}, "echo": {"show_output": True}}.get(why, {})
+    assert found_by_find(make, make.script("a.py"), **how).searched is None
     assert make.ran == ["a.py.D0"]
 
 
@@ -236,8 +235,10 @@ def test_a_changed_script_argument_seed_or_variable_is_searched_again(
     make: Making, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(make.script("a.py"))
-    for changed in ({"args": ("--k", "2")}, {"rebuild": "always"}, {"max_depth": 1}, {"weights": True}):
-        make(make.script("a.py", **changed))
+    make(make.script("a.py", args=("--k", "2")))
+    assert make.ran[0] == "a.py.D0"
+    for changed in ({"rebuild": "always"}, {"max_depth": 1}, {"weights": True}):
+        make(make.script("a.py"), options=changed)
         assert make.ran[0] == "a.py.D0", changed
     make(make.script("a.py"), options={"seed": 1})
     assert make.ran[0] == "a.py.D0"
@@ -313,7 +314,7 @@ def test_a_search_has_a_time_limit_of_its_own(make: Making) -> None:
 
     limits: list[float | None] = []
     make(make.script("a.py"), executor=Limits())
-    make(make.script("b.py", find_timeout_s=5.0), executor=Limits())
+    make(make.script("b.py"), executor=Limits(), options={"find_timeout": 5.0})
     assert limits == [600.0, None, 5.0, None]
 
 

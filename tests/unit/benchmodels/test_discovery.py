@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -292,6 +293,16 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     assert models["Sequential"]["calls"] == 1
     assert models.all("Linear", parameters=65)[0]["wrappers"] == ["autocast bfloat16"]
     assert len(models.models) == 5
+
+
+def test_dynamo_skips_what_is_ours_only_as_long_as_the_hook_is_there(found, torch):
+    import torch._dynamo.trace_rules as rules
+
+    before, pattern = [*rules.SKIP_DIRS], rules.SKIP_DIRS_RE
+    seen = found("import torch._dynamo.trace_rules as rules\nskipped = [*rules.SKIP_DIRS]\nnn.Linear(4, 4)(x)")
+    added = [folder for folder in seen.names["skipped"] if folder not in before]
+    assert [Path(folder).name for folder in added] == ["benchprobe", "benchmodels"]
+    assert (before, pattern) == (rules.SKIP_DIRS, rules.SKIP_DIRS_RE)
 
 
 def test_dynamo_compiles_the_same_graphs_as_without_the_hook(found, torch):

@@ -114,6 +114,20 @@ def test_how_long_a_launch_waited_is_its_first_threads_if_that_did_the_work() ->
     assert waited(0.01, 0.01, steal=10.0)[0] is None  # what the hypervisor took is no waiting of the thread
 
 
+def test_how_long_processes_waited_that_worked_one_after_the_other_is_how_long_the_launch_did() -> None:
+    cpu = measurement(0.1, metric="process.cpu_time", unit="s", source="process")
+
+    def waited(ran_s: float, together: float, waited_s: float = 0.3) -> tuple[float | None, float | None]:
+        usage = {"main_ran_s": 0.002, "main_waited_s": 0.02, "seen_ran_s": ran_s, "seen_waited_s": waited_s}
+        of = builders.launch(cpu, duration_s=1.0, facts={"usage": usage | {"seen_together": together}})
+        return conditions_of(of).waited_s, conditions_of(of).waited_share
+
+    assert waited(0.095, 0.03) == (0.3, pytest.approx(0.3))
+    assert waited(0.095, 0.2) == (None, pytest.approx(0.02))  # several waited at the same time
+    assert waited(0.095, 0.0, 0.95) == (None, pytest.approx(0.95))  # there was no time for that
+    assert waited(0.07, 0.0) == (None, pytest.approx(0.02))  # too much was done by processes that were not seen
+
+
 @pytest.mark.parametrize(
     ("metric", "unit", "expected"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import gzip
 import os
 import signal
@@ -24,9 +25,10 @@ from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.system import Node, System
-from benchwright.executors.base import Listener
+from benchwright.executors.base import Listener, Site
 from benchwright.executors.ssh import ClusterExecutor
 from benchwright.executors.ssh_connection import SshConnection
+from benchwright.executors.ssh_host import HostExecutor, node_named
 
 pytestmark = pytest.mark.xdist_group("ssh")  # one server, and one connection for all tests that need no other
 
@@ -209,6 +211,31 @@ def test_a_host_whose_key_is_not_known_is_not_trusted(open_cluster, make_job, tm
     assert "Host key verification failed" in outcome.detail
     assert "connect once by hand: ssh -p" in outcome.detail
     assert not (tmp_path / "none").exists()
+
+
+def test_an_alias_is_reached_as_the_users_ssh_configuration_says(server, make_job, tmp_path):
+    """Its host name, port, user, key and jump host; none of them is given to us."""
+    reached = f"  HostName {server.address}\n  Port {server.port}\n  User {getpass.getuser()}\n"
+    key = f"  IdentityFile {server.folder}/key\n  IdentitiesOnly yes\n"
+    known = (server.folder / "client").read_text()
+    config = tmp_path / "config"
+    config.write_text(f"{known}Host jump\n{reached}{key}Host bench-box\n{reached}{key}  ProxyJump jump\n")
+    seen = tmp_path / "seen"
+    with HostExecutor(node_named("bench-box"), Site(folder=None), ("ssh", "-F", str(config))) as executor:
+        [outcome] = executor.run([make_job("sh", "-c", f"echo $SSH_CONNECTION >{seen}")], Listener())
+        assert (outcome.exit_code, outcome.detail) == (0, None)
+        assert len(server.connections()) >= 2  # to the jump host, and through it
+    assert seen.read_text().split()[-1] == str(server.port)
+
+
+def test_what_is_given_with_the_address_comes_before_the_configuration():
+    def words(address: str) -> list[str]:
+        return SshConnection(node_named(address), None, "python3").words(["true"])
+
+    assert not {"-p", "-l", "-i"} & set(words("bench-box"))
+    given = words("ada@bench-box:2222")
+    assert given[given.index("-p") + 1] == "2222"
+    assert given[given.index("-l") + 1] == "ada"
 
 
 def test_a_port_where_nobody_listens(open_cluster, server, make_job):

@@ -259,6 +259,16 @@ def test_a_launch_of_milliseconds_is_busy_if_its_first_thread_had_to_wait_for_a_
     assert not figures(0.01, 0.01, cpu_s=0.04)  # other threads did most of the work, and it may have waited for them
 
 
+def test_a_short_launch_of_several_processes_is_busy_if_they_had_to_wait_one_after_the_other() -> None:
+    def figures(together: float) -> list[str]:
+        usage = {"main_ran_s": 0.002, "main_waited_s": 0.0, "seen_ran_s": 0.02, "seen_waited_s": 0.02}
+        ended = END | {"t": 9, "cpu_s": 0.02, "duration_s": 0.1, "usage": usage | {"seen_together": together}}
+        return busy_figures(record_launch([START, ended], JOB, benchmark(), kind_of))
+
+    assert figures(0.0) == ["got 50 % of the CPU time it wanted"]
+    assert figures(0.5) == []  # they may have waited for each other
+
+
 def test_a_launch_of_several_processes_waited_at_least_as_long_as_its_first_thread() -> None:
     def figures(waited_s: float, **machine: float) -> list[str]:
         usage = {"main_ran_s": 0.02, "main_waited_s": waited_s}
@@ -439,7 +449,7 @@ def test_a_cap_that_came_before_the_precision_is_mentioned(reached: bool, noted:
     detail = {"reached": reached, "half_width": 0.034}
     stop = {"event": "stop", "process": 7, "loop": 1, "rule": "precision", "steps": 3, "detail": detail}
     launch = recorded(loop(), steps("measured", [1000] * 3), stop)
-    assert any("before it was precise enough (± 3.4%)" in note.text for note in launch.notes) is noted
+    assert any("before it was precise enough (± 3.4 %)" in note.text for note in launch.notes) is noted
 
 
 def test_a_loop_that_ended_before_it_was_precise_says_so_even_if_nothing_is_known() -> None:

@@ -50,7 +50,9 @@ def test_a_mistyped_branch_is_offered(repository: GitRepository, small: SmallRep
 
 
 def test_a_folder_that_is_no_repository_is_refused_in_git_s_own_words(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="not a git repository"):
+    with pytest.raises(
+        InvalidInput, match=r"not a git repository.*change into a git repository, or name its folder with --repo-dir"
+    ):
         GitRepository.open(tmp_path)
 
 

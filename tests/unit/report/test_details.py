@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from suite_runs import benchmark, launch, result, run
+from suite_runs import benchmark, launch, measured, result, run
 
 from benchwright.app.after_run import report_of
 from benchwright.core.benchmark import Command, Script
@@ -58,3 +58,11 @@ def test_a_process_is_shown_with_its_own_number_once() -> None:
 def test_a_shells_command_is_shown_as_it_was_given() -> None:
     of = msgspec.structs.replace(benchmark("x"), workload=Command(argv=("a | b",), cwd="/", shell=True), folder=None)
     assert " x: a | b\n" in details(report_of(run(result("x", launch(1.0), of=of))))
+
+
+def test_no_number_of_a_launch_is_cut() -> None:
+    more = [measured("step_time", 0.123456, unit="s", source="loop")]
+    made = report_of(run(result("resnet", launch(1_234_567.8, job="a-job-with-a-rather-long-name.D0", more=more))))
+    text = details(msgspec.structs.replace(made, width=60))
+    assert "rate 1,234,568 items/s" in text
+    assert "step_time 123.5 ms" in text

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import builders
 import msgspec
 import pytest
 from hypothesis import given
@@ -63,6 +64,26 @@ def test_the_log_of_a_failed_benchmark_and_warnings_follow_the_table() -> None:
 def test_nothing_that_succeeded_is_no_number() -> None:
     assert "1 of 1 failed · no score: no benchmark with a weight succeeded" in text(failed("a"))
     assert body(failed("a"))["score"]["value"] is None
+
+
+def test_a_suite_without_rates_shows_its_metrics_instead_of_a_table_of_scores() -> None:
+    took = result("a", builders.launch(measured("took", 0.25, unit="s", source="log"), job="a.0"))
+    alone = text(took)
+    assert "took               250 ms" in alone
+    assert "score" not in alone
+    assert "score" not in text(took, format_="markdown").lower()
+    both = text(took, on_devices("b", (5.0,)))
+    assert "took               250 ms" in both
+    assert "1 without a rate · score 5" in both
+    assert "missing" not in both
+    assert "1 of 2 failed, " not in text(took, failed("c"))
+
+
+def test_a_suite_whose_weights_are_on_what_has_no_rate_says_so() -> None:
+    took = result("a", builders.launch(measured("took", 0.25, unit="s", source="log"), job="a.0"))
+    assert "1 without a rate · no score: no benchmark with a weight has a rate" in text(
+        took, on_devices("b", (5.0,), weight=0.0)
+    )
 
 
 def test_devices_are_shown_against_the_best_of_them_if_asked_for() -> None:

@@ -205,6 +205,19 @@ def test_what_helps_against_a_busy_machine_is_said_once_after_its_state() -> Non
     assert state < shared < remedy
 
 
+def test_a_busy_machine_is_not_mentioned_where_nothing_could_be_measured() -> None:
+    crashed = result("bad", failed_launch(job="bad.D0"), status=Status.FAILED, reason=Reason.CRASHED)
+    assert "busy" not in report(crashed, notes=(BEFORE,))
+    waited = failed_launch(job="bad.D0", notes=(Note(text="ran while the machine was busy", kind="busy"),))
+    alone = result("bad", waited, status=Status.FAILED, reason=Reason.CRASHED)
+    assert "stop other work" not in report(alone, notes=(BEFORE,))
+    slow = result("bad", failed_launch(job="bad.D0"), status=Status.FAILED, reason=Reason.TIMED_OUT)
+    assert "busy before this run" in report(slow, notes=(BEFORE,))
+    run = builders.run(crashed, id="r", notes=(BEFORE,))
+    cards = callouts(Report(run=run, summaries=summaries_of(run), aggregate=aggregate))
+    assert [c.note.severity for c in cards] == ["error"]
+
+
 def test_a_quiet_run_needs_no_remedy() -> None:
     text = report(result("a", *(ok_launch(n, 829 + n % 3 / 10) for n in range(8))))
     assert "→" not in text

@@ -139,6 +139,12 @@ class TestMarkdown:
         # Of the whole run: then not of each benchmark again.
         assert MarkdownReporter().render(msgspec.structs.replace(made, remarks=(FEW,))).count("few; more") == 1
 
+    def test_only_warnings_are_marked_as_such_and_what_helps_is_not(self) -> None:
+        notes = (Note(text="busy here", kind="busy"), Note(text="just so", severity="info"))
+        text = MarkdownReporter().render(report(result("a", launch(1.0)), notes=notes))
+        assert "- ⚠ busy here\n- just so\n" in text
+        assert "- → stop other work on the machine" in text
+
     def test_notes_cannot_become_markup_or_mentions(self) -> None:
         note = Note(text="<script>x</script> *bold* @someone | \x1b[31mred\x1b[0m")
         text = MarkdownReporter().render(report(result("a", launch(1.0)), notes=(note,)))

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from importlib import import_module
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from benchmodels.zoo.base import (
     FAULT,
@@ -50,6 +50,12 @@ def targets(config: Any, scale: str) -> List[SizeTarget]:
 def build(architecture: Architecture, head: str, request: ZooRequest) -> ZooModel:
     """The model and its call; NotInZoo with the reason if there is none."""
     return from_config(*_classes(architecture, head), request)
+
+
+def config_of(kind: Any, sizes: Mapping[str, Any]) -> Any:
+    """The configuration of a class, with these sizes instead of its defaults."""
+    made = kind.config_class
+    return complete(made(**{**NEEDED.get(made.model_type, {}), **sizes}))
 
 
 def from_config(kind: Any, config: Any, request: ZooRequest) -> ZooModel:

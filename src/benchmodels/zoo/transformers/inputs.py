@@ -303,7 +303,14 @@ def _embeddings(inputs: ModelArguments) -> Tensor:
 
 
 def _words(inputs: ModelArguments) -> Tensor:
-    return inputs.words(inputs.sizes.batch, inputs.sizes.length)
+    """Of a classifier with a decoder, each text has its end: the decoder's state there is what it classifies."""
+    words = inputs.words(inputs.sizes.batch, inputs.sizes.length)
+    end = getattr(inputs.config, "eos_token_id", None)
+    classifies = type(inputs.model).__name__.endswith("ForSequenceClassification")
+    if classifies and getattr(inputs.config, "is_encoder_decoder", False) and isinstance(end, int):
+        words[words == end] = end + 1
+        words[:, -1] = end
+    return words
 
 
 def _decoder_words(inputs: ModelArguments) -> Tensor:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def leave_barrier(job: Job) -> None:
     """Create `gone-<rank>`, so that the others do not wait for it; hold nobody back any more."""
     if job.barrier is not None:
-        _create(job.barrier.folder, f"gone-{job.barrier.rank}")
+        create_mark(job.barrier.folder, f"gone-{job.barrier.rank}")
     if job.turn is not None:
         try:
             os.unlink(os.path.join(job.turn.folder, f"{QUIET}{job.turn.place}"))
@@ -25,7 +25,7 @@ def leave_barrier(job: Job) -> None:
 def say_done(barrier: JobBarrier | None) -> None:
     """Create `done-<rank>`: the program was measured enough, and runs on for the others."""
     if barrier is not None:
-        _create(barrier.folder, f"done-{barrier.rank}")
+        create_mark(barrier.folder, f"done-{barrier.rank}")
 
 
 def all_done(barrier: JobBarrier | None) -> bool:
@@ -40,7 +40,8 @@ def all_done(barrier: JobBarrier | None) -> bool:
     return len(ranks) >= barrier.size
 
 
-def _create(folder: str, name: str) -> None:
+def create_mark(folder: str, name: str) -> None:
+    """An empty file by which processes that share the folder learn something."""
     try:
         os.makedirs(folder, exist_ok=True)
         os.close(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT, 0o644))

@@ -14,6 +14,7 @@ import time
 from benchwright.agent.processes.process_tree import LINUX
 from benchwright.agent.samplers.base import SampledJob
 from benchwright.agent.supervise.spawn import ColdStart, Started, read_scheduled
+from benchwright.agent.supervise.task_waits import TaskWaits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Program:
         self._scheduled: tuple[int, int] | None = None  # how long its first thread ran and waited, before exec too
         self._waited_before_ns: int | None = None
         self._late_ns = 0  # how long we waited for a core after its end; a part of its time, too
+        self.waits: TaskWaits | None = None  # of all its threads and processes
         self.pid: int | None = None
         self.began_ns = time.perf_counter_ns()
         self.ended_ns: int | None = None
@@ -62,6 +64,7 @@ class Program:
             raise
         self.began_ns, self._our_cpu_ns = started.began_ns, started.our_cpu_ns
         self._fork_rss_bytes, self._waited_before_ns = started.fork_rss_bytes, started.waited_ns
+        self.waits = TaskWaits(started.pid, started.began_ns)
         return started
 
     def _await_end(self, pid: int) -> None:
@@ -180,10 +183,14 @@ class Program:
             "preemptions": usage.ru_nivcsw - before.ru_nivcsw,
         }
         if self._scheduled is not None and self._waited_before_ns is not None:
-            ran_ns, waited_ns = self._scheduled
-            counts["main_ran_s"] = max(0, ran_ns - self._our_cpu_ns) / _NS
-            counts["main_waited_s"] = max(0, waited_ns - self._waited_before_ns) / _NS
+            first = [a - b for a, b in zip(self._scheduled, (self._our_cpu_ns, self._waited_before_ns), strict=True)]
+            first_ns = max(0, first[0]), max(0, first[1])
+            counts["main_ran_s"], counts["main_waited_s"] = (ns / _NS for ns in first_ns)
             counts["noticed_late_s"] = self._late_ns / _NS
+            if self.waits is not None and (seen := self.waits.seen(first_ns)) is not None:
+                counts["seen_ran_s"], counts["seen_waited_s"], counts["seen_together"] = (
+                    seen[0] / _NS, seen[1] / _NS, round(seen[2], 4),
+                )  # fmt: skip
         return {"cpu_s": max(0.0, user_s + system_s - self._our_cpu_ns / _NS), "usage": counts}
 
     def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, object]:

@@ -260,7 +260,8 @@ def explain(stage: str, number: int, program: str, cwd: str) -> str:
     if number == errno.ENOENT:
         return _explain_missing(program, cwd)
     if number == errno.EACCES:
-        return f"'{program}' may not be executed: {reason}; run chmod +x on it or put its interpreter in front"
+        start = f"write python {program}" if program.endswith(".py") else "put its interpreter in front"
+        return f"'{program}' may not be executed: {reason}; run chmod +x on it or {start}"
     if number == errno.ENOEXEC:
         return f"'{program}' is not a program; give it a #! line or put its interpreter in front"
     if number == errno.E2BIG:
@@ -270,7 +271,8 @@ def explain(stage: str, number: int, program: str, cwd: str) -> str:
 
 def _explain_missing(program: str, cwd: str) -> str:
     if "/" not in program and os.path.isfile(os.path.join(cwd, program)):
-        return f"command '{program}' was not found on PATH; to run the file of this folder, write ./{program}"
+        line = f"python {program}" if program.endswith(".py") else f"./{program}"
+        return f"command '{program}' was not found on PATH; to run the file of this folder, write {line}"
     if "/" not in program:
         return f"command '{program}' was not found on PATH; check its spelling or give its path"
     if os.path.exists(os.path.join(cwd, program)):

@@ -15,10 +15,11 @@ from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_t
 from benchwright.agent.output.job_log import JobLog
 from benchwright.agent.processes.process_tree import descendants
 from benchwright.agent.samplers.sampling import Sampling
-from benchwright.agent.stream import FULL, VERSION, StreamWriter
+from benchwright.agent.stream import FULL, VERSION, StreamWriter, has_event
 from benchwright.agent.supervise import endings
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
 from benchwright.agent.supervise.holding import Holding
+from benchwright.agent.supervise.launch_end import LaunchEndWatch
 from benchwright.agent.supervise.memory_limit import JobMemoryLimit
 from benchwright.agent.supervise.pauses import PauseWatch
 from benchwright.agent.supervise.program import Program
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from benchwright.core.plugins.entry_points import EntryPoint
 
 _NS = 1_000_000_000
+_CHECK_BEGINS = "check_begin"  # the event of a program that was measured, and is checked from then on
 _LINGER_S = 0.5  # helpers such as Python's resource tracker end shortly after their program
 _TAKEDOWN_STEP_S = 0.02
 # Bookkeeping at the start could take a core from a program that runs only this long, and distort its time.
@@ -79,10 +81,12 @@ class Supervisor:
         self._pauses = PauseWatch(self._stream, self._program, lambda: self._signals.count[signal.SIGCONT])
         self._oom_kills = endings.read_oom_kills()
         self._limit: JobMemoryLimit | None = None
+        self._launch_end = LaunchEndWatch(job)
         self._too_large = self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = (
             False
         )
         self._detail: str | None = None
+        self._timeout_s = job.timeout_s
         self._ticks_until_ns = 0  # 0: the program has written nothing yet
 
     def run(self) -> None:
@@ -95,6 +99,7 @@ class Supervisor:
                 self._stop_if_asked()
                 self._stop_if_beyond_limits()
                 self._take_down()
+                self._look_at_tasks()
                 self._sample()
                 self._tick()
                 self._read_log()
@@ -137,8 +142,7 @@ class Supervisor:
             return False
         self._pauses.begin()
         began_wall = self._program.began_wall
-        if self._program.ended_ns is None:
-            self._signals.wait(_QUIET_S)
+        self._let_it_begin()
         if self._data is not None:
             self._data.started()
         self._speaker.say("started", job=job.id, pid=self._program.pid, supervisor=os.getpid())
@@ -151,6 +155,16 @@ class Supervisor:
         self._limit = JobMemoryLimit(job.max_memory_bytes, subject)
         self._sample()
         return True
+
+    def _let_it_begin(self) -> None:
+        """Undisturbed; but where others want all cores, its waiting for one is watched from the start."""
+        until_ns = time.perf_counter_ns() + int(_QUIET_S * _NS)
+        crowded = os.getloadavg()[0] > (os.cpu_count() or 1)
+        while self._program.ended_ns is None and (now_ns := time.perf_counter_ns()) < until_ns:
+            look_ns = self._next_look_ns if crowded else None
+            self._signals.wait(max(0, min(until_ns, look_ns or until_ns) - now_ns) / _NS)
+            if crowded:
+                self._look_at_tasks()
 
     def _on_end(self) -> None:
         """Output from now on comes from processes that the program left behind."""
@@ -185,6 +199,7 @@ class Supervisor:
                 self._pauses.look(0.0)
                 self._stream.append("exit", t=self._program.ended_ns)
                 leave_barrier(self.job)
+                self._launch_end.say_gone()
         if self._program.is_over:
             self._takedown = self._takedown or self._new_takedown(_LINGER_S)
             if self._start_program.others and not descendants(os.getpid(), self._start_program.others):
@@ -213,10 +228,13 @@ class Supervisor:
         wakes = [self._holding.next_ns or now_ns + _NS * 60]
         if self._takedown is not None:
             wakes.append(max(self._takedown.next_ns, now_ns + int(_TAKEDOWN_STEP_S * _NS)))
-        elif self.job.timeout_s is not None:
-            wakes.append(self._program.began_ns + self._holding.apart_ns + int(self.job.timeout_s * _NS))
+        elif self._launch_end.next_ns is not None:
+            wakes.append(self._launch_end.next_ns)
+        if self._takedown is None and self._timeout_s is not None:
+            wakes.append(self._program.began_ns + self._holding.apart_ns + int(self._timeout_s * _NS))
         if self._sampling is not None and self._limit is not None and not self._program.is_over | self._holding.is_held:
-            wakes += [due for due in (self._sampling.due_ns, self._limit.due_ns) if due is not None]
+            dues = (self._sampling.due_ns, self._limit.due_ns, self._next_look_ns)
+            wakes += [due for due in dues if due is not None]
         if log is not None and log.interval_s is not None:
             wakes.append(now_ns + int(log.interval_s * _NS))
         if self._data is not None:
@@ -248,17 +266,41 @@ class Supervisor:
         if self._takedown is not None or self._limit is None or self._program.is_over:
             return
         own_ns = self._program.elapsed_ns - self._holding.apart_ns
-        if self.job.timeout_s is not None and own_ns >= self.job.timeout_s * _NS:
+        if self._timeout_s is not None and own_ns >= self._timeout_s * _NS:
+            if self._extend_for_check():
+                return
             self._timed_out = True
             self._takedown = self._new_takedown()
         elif (why := self._limit.why_exceeded(time.perf_counter_ns())) is not None:
             self._too_large, self._detail = True, why
             self._takedown = self._new_takedown()
             self._takedown.hurry()  # it may grow on meanwhile
+        elif self._launch_end.is_due(time.perf_counter_ns()):
+            self._early_stop = True
+            self._takedown = self._new_takedown()
+
+    def _extend_for_check(self) -> bool:
+        """Once, if it was measured in time: what it does since then has a limit of its own."""
+        limit_s = self.job.check_timeout_s
+        if limit_s is None or self._timeout_s != self.job.timeout_s or not has_event(self.job.stream, _CHECK_BEGINS):
+            return False
+        self._timeout_s = (self.job.timeout_s or 0.0) + limit_s
+        return True
 
     def _take_down(self) -> None:
         if self._takedown is not None:
             self._takedown.advance(time.perf_counter_ns())
+
+    @property
+    def _next_look_ns(self) -> int | None:
+        """When its threads and processes are to be looked at; None: no longer, or not while it is held."""
+        if self._takedown is not None or self._program.ended_ns is not None or self._holding.is_held:
+            return None
+        return None if self._program.waits is None else self._program.waits.due_ns
+
+    def _look_at_tasks(self) -> None:
+        if self._program.waits is not None and self._next_look_ns is not None:
+            self._program.waits.look(time.perf_counter_ns())
 
     def _sample(self) -> None:
         if self._sampling is None or self._program.is_over or self._takedown is not None or self._holding.is_held:
@@ -305,6 +347,7 @@ class Supervisor:
         if not self._data.stop_asked or self._takedown is not None or self._program.is_over:
             return
         say_done(self.job.barrier)
+        self._launch_end.say_done()
         if all_done(self.job.barrier):
             self._early_stop = True
             self._takedown = self._new_takedown()
@@ -322,6 +365,7 @@ class Supervisor:
         if self._data is not None:
             self._data.finish(ended_ns)
         exit_code, signal_number = self._program.ending
+        self._forgive_stumble(exit_code, signal_number)
         out_of_memory = self._ran_out_of_memory(exit_code, signal_number)
         self._look_at_the_disk(exit_code)
         if self._log is not None:
@@ -331,6 +375,14 @@ class Supervisor:
             self._log.finish(self._is_asked_to_stop, succeeded=ended_well)
             self._stop_if_asked()  # only now: the log was not read to its end
         self._write_end(exit_code, signal_number, out_of_memory)
+
+    def _forgive_stumble(self, exit_code: int | None, signal_number: int | None) -> None:
+        """A program that fails because the others of its launch were stopped early has done its part."""
+        failed = exit_code or signal_number is not None
+        if failed and not self._we_ended_it and self._launch_end.was_measured():
+            self._early_stop = True
+            text = "it failed after the launch had been stopped early; what was measured before counts, see its log"
+            self._append("message", severity="info", source="agent", text=text)
 
     @property
     def _we_ended_it(self) -> bool:
@@ -375,7 +427,7 @@ class Supervisor:
         if self._agent_lost:
             self._detail = "the agent was killed"
         elif self._detail is None and self._timed_out:
-            self._detail = f"it ran longer than {self.job.timeout_s:g} s; raise the timeout if it needs more"
+            self._detail = f"it ran longer than {self._timeout_s:g} s; raise the timeout if it needs more"
         how: dict[str, Any] = {
             "exit_code": exit_code,
             "signal": signal_number,

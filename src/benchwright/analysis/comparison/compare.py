@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from benchwright.analysis.comparison.alternation import ALTERNATE, alternate
 from benchwright.analysis.comparison.differences import differences
 from benchwright.analysis.comparison.disturbed import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import (
@@ -28,7 +29,6 @@ from benchwright.analysis.comparison.not_compared import (
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN, allowance, steadiness
 from benchwright.analysis.comparison.sides import Side, Values, alike, key_words, noted, sides_of, values_of
 from benchwright.analysis.comparison.verdicts import (
-    ALTERNATE,
     FEWEST_LAUNCHES,
     Evidence,
     advice_for,
@@ -73,6 +73,7 @@ class ComparedRow(NamedTuple):
     disagree: bool = False  # a few pairs account for the difference
     disturbed: bool = False  # its launches cannot decide
     looked: Looked | None = None  # by the rule of an A/B
+    alternate: str = ALTERNATE  # how to measure both in one run
 
 
 Estimating = Callable[[Effect, Values], ComparedRow]
@@ -96,11 +97,13 @@ def compare(
     """
     pairs, missing = matched(control, treatment)
     rows: list[ComparedRow] = []
+    ways: list[str] = []  # to measure both sides of a pair in one run
     for before, after in pairs:
         notes = control.notes, treatment.notes
         estimating = _of_separate_runs(before, after, notes, confidence, run_to_run)
         found = rows_of(before, after, (control.workers, treatment.workers), metrics, needed, estimating)
-        rows += found[0]
+        ways.append(alternate((control, treatment), (before.benchmark, after.benchmark)))
+        rows += [row._replace(alternate=ways[-1]) for row in found[0]]
         missing += found[1]
     return Comparison(
         control=control.id,
@@ -122,7 +125,7 @@ def compare(
                 text=f"measured one after the other: an unchanged program can differ by {run_to_run * 100:g} % "
                 "between runs, so smaller differences get no verdict",
                 severity="info",
-                remedy=f"to detect them, {ALTERNATE}",
+                remedy=f"to detect them, {ways[0] if len(ways) == 1 else ALTERNATE}",
             ),
         ),
     )
@@ -352,7 +355,7 @@ def _judged_rows(rows: Sequence[ComparedRow], margin: float, confidence: float) 
         if row.estimate is None:
             found.append(row.effect)
         elif row.disturbed:
-            remedy = f"no verdict from disturbed launches; measure again on a quieter machine, or {ALTERNATE}"
+            remedy = f"no verdict from disturbed launches; measure again on a quieter machine, or {row.alternate}"
             found.append(msgspec.structs.replace(row.effect, advice=remedy))
         else:
             found.append(_judged_row(row, row.estimate, next(q_values), len(deciding), margin, confidence))
@@ -377,6 +380,7 @@ def _judged_row(
         allowance=row.allowance,
         wandered=row.wandered,
         drift=row.drift,
+        alternate=row.alternate,
     )
     verdict = judged(evidence)
     if verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and row.disagree:

@@ -26,6 +26,7 @@ _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect
 _OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
 _WAITED = "busy"
 _UNMOVED = 0.25  # of the spread that the waiting would cause: what varies less was hardly waited for
+_WIDER = 1.1  # times as spread, from launch to launch: more than chance
 _BASIS = "compared without the time the launches waited for a core"
 
 
@@ -63,10 +64,13 @@ class DisturbedPairs(NamedTuple):
 
 
 def value_and_disturbance(launch: Launch, found: Measurement, workers: int | None) -> tuple[float, str | None]:
-    """What a single launch measured, a duration without its waiting for a core, and what disturbed that; None: nothing."""
+    """What a single launch measured, a duration without its waiting for a core, and what disturbed that; None: nothing.
+
+    Of processes that took turns, one launch does not show that it had to wait for them: that takes several.
+    """
     conditions, value = conditions_of(launch), launch_value(found, workers)
     kinds = frozenset(conditions.disturbed)
-    if _WAITED in kinds and found.metric == DURATION and conditions.waited_s is not None:
+    if _WAITED in kinds and found.metric == DURATION and conditions.waited_s is not None and not conditions.took_turns:
         value, kinds = value - conditions.waited_s, kinds - {_WAITED}
     return value, "; ".join(sorted(kinds)) if disturbs(kinds, found.metric, found.unit) else None
 
@@ -86,7 +90,22 @@ def disturbed_pairs(both: tuple[Result, Result], workers: int | None) -> tuple[D
     waited = [{x.block: conditions_of(x).waited_s for x in result.counted if x.block is not None} for result in both]
     mended = frozenset(b for b, s in waited[0].items() if s is not None and waited[1].get(b) is not None)
     sides = _without_waiting(both[0], waited[0], mended), _without_waiting(both[1], waited[1], mended)
+    if not all(_waited_for(before, after, mended) for before, after in zip(both, sides, strict=True)):
+        return DisturbedPairs(found, unmoved), both
     return DisturbedPairs(found, unmoved, mended), sides
+
+
+def _waited_for(before: Result, after: Result, mended: frozenset[int]) -> bool:
+    """Whether launches had to wait for the processes that waited for a core: then their times vary less without that waiting.
+    Of what works in the background they vary more. What the first thread waits for, the launch always does."""
+    if not any(conditions_of(launch).took_turns for launch in before.counted):
+        return True
+    return _spread(_durations(after, mended)) <= _WIDER * _spread(_durations(before, mended))
+
+
+def _durations(result: Result, blocks: frozenset[int]) -> list[float]:
+    launches = (x for x in result.counted if x.block in blocks)
+    return [m.samples[0] for x in launches for m in x.measurements if m.metric == DURATION and m.samples]
 
 
 def _without_waiting(result: Result, waited: dict[int, float | None], mended: frozenset[int]) -> Result:
@@ -131,7 +150,9 @@ def _is_unmoved(side: Side, shares: dict[int, float | None]) -> bool:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """The median distance from the median."""
+    """The median distance from the median; 0 if there are none."""
+    if not values:
+        return 0.0
     middle = statistics.median(values)
     return statistics.median(abs(value - middle) for value in values)
 

@@ -6,12 +6,12 @@ import math
 
 import msgspec
 
+from benchwright.analysis.comparison.alternation import ALTERNATE
 from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Verdict
 from benchwright.core.results.summary import Interval
 
 FEWEST_LAUNCHES = 6
-ALTERNATE = "alternate both in one run: bw run --repeat 10 -c A -c B"
 _ROUNDING = 1e-12  # an end that is exactly 1 may be off by a few bits
 _MOST_ADVISED = 200
 
@@ -36,6 +36,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     allowance: float = 0.0
     wandered: bool = False
     drift: float = 0.0
+    alternate: str = ALTERNATE  # how to measure both in one run
 
     @property
     def limit(self) -> float:
@@ -91,8 +92,8 @@ def advice_for(e: Evidence) -> str:
 def _not_beyond(e: Evidence) -> str:
     by = f"{math.expm1(e.allowance) * 100:.{0 if e.allowance > 0.1 else 1}f} %"
     if e.wandered:
-        return f"launches of one side drifted by {by} on their own, so only larger differences count; {ALTERNATE}"
-    return f"between separate runs only differences clearly above {by} count; {ALTERNATE}"
+        return f"launches of one side drifted by {by} on their own, so only larger differences count; {e.alternate}"
+    return f"between separate runs only differences clearly above {by} count; {e.alternate}"
 
 
 def _more_launches(e: Evidence) -> str:
@@ -108,7 +109,7 @@ def _more_launches(e: Evidence) -> str:
             words = f"{words} if the difference is real, {none} if there is none"
     if needed <= _MOST_ADVISED:
         return f"needs {words}"
-    other_ways = "a quieter machine" if e.paired else "a quieter machine, alternating launches (bw run -c A -c B)"
+    other_ways = "a quieter machine" if e.paired else "a quieter machine, launches that alternate in one run"
     return f"needs {words}; {other_ways} or a larger margin would help"
 
 

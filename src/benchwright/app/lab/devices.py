@@ -112,7 +112,7 @@ def _this_machine(folder: str) -> LabDevice:
 
 def _asking_node(node: Node, key: str | None) -> Callable[[], LabDevice]:
     def look() -> LabDevice:
-        user, port = f"{node.user}@" if node.user else "", "" if node.port == 22 else f":{node.port}"
+        user, port = f"{node.user}@" if node.user else "", "" if node.port is None else f":{node.port}"
         on = f"ssh:{user}{node.ip}{port}"
         connection = SshConnection(node, key, "python3")
         try:

@@ -20,7 +20,8 @@ def busy_notes(machine: Machine) -> list[Note]:
     load = os.getloadavg()[0] if is_this_machine(machine) else 0.0
     if machine.cores <= 0 or load <= 0.5 * machine.cores:
         return []
-    text = f"the machine was busy before this run began (load {load:.1f} on {machine.cores} cores)"
+    cores = f"{machine.cores} core{'' if machine.cores == 1 else 's'}"
+    text = f"the machine was busy before this run began (load {load:.1f} on {cores})"
     return [Note(text=text, kind="busy")]
 
 

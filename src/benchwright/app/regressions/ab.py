@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.regressions.sides import Sides, built_sides
+from benchwright.app.regressions.target_folder import standing_in
 from benchwright.app.results.compare import compare_commands, failing, render
 from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.benchmark import REVISION
@@ -19,13 +20,14 @@ from benchwright.core.decision import Decision
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
-from benchwright.core.metric import CPU_TIME, OF_CPU
+from benchwright.core.metric import CPU_TIME, DURATION, OF_CPU
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Run
 from benchwright.executors.observer import Observer
 from benchwright.regress.builds import BuildRecipe
+from benchwright.regress.mercurial import open_repository
 from benchwright.report.comparison import ab_body
 from benchwright.report.tables.ab import ab_markdown
 from benchwright.report.tables.comparison import metric_words
@@ -86,8 +88,12 @@ def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
     observer = observer or Observer()
     _refuse_mixture(order)
-    _refuse_what_is_wrong_here(order)
     sides = Sides(order.order.options, order.control, order.treatment, order.repository, order.recipe)
+    if order.repository is not None and sides.uses(RevisionKind.GIT):
+        root = open_repository(order.repository, "--repo-dir").root
+        order = replace(order, order=standing_in(root, order.order))
+        sides = replace(sides, options=order.order.options)
+    _refuse_what_is_wrong_here(order)
     variations = built_sides(sides, order.order.base, observer)
     options = order.order.options.until(order.decision)
     labels = order.order.labels | {v.side: v.revision for v in variations}
@@ -129,7 +135,12 @@ def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
     if made.labels.get(KIND) == A_A:
         remarks |= dict.fromkeys(_noise_floor(effects))
     remarks |= dict.fromkeys(
-        (*_beside_the_point(effects), *_another_way(made, effects), *_too_small_to_measure(made, effects))
+        (
+            *_beside_the_point(effects),
+            *_another_way(made, effects),
+            *_by_cpu_time_alone(effects),
+            *_too_small_to_measure(made, effects),
+        )
     )
     return Comparison(
         control=revisions.get(CONTROL, ""),
@@ -164,6 +175,20 @@ def _another_way(made: Run, effects: Sequence[Effect]) -> Iterator[Note]:
     if names := [name for name in dict.fromkeys(undecided) if name in timed - by_cpu]:
         remedy = f"if each launch does a fixed amount of work, judge by its CPU time: --metric {CPU_TIME}"
         yield Note(text=f"other load left no verdict on {', '.join(names)}", severity="info", remedy=remedy)
+
+
+def _by_cpu_time_alone(effects: Sequence[Effect]) -> Iterator[Note]:
+    """Where launches waited for a core, and for how long is not known, so that the time of hardly a pair counts."""
+    timed = {e.benchmark for e in effects if e.metric in OF_CPU and e.interval is not None}
+    unknown = [
+        e.benchmark
+        for e in effects
+        if e.metric == DURATION and e.interval is None and any(d.kind == LEFT_OUT for d in e.doubts)
+    ]
+    if names := [name for name in dict.fromkeys(unknown) if name in timed]:
+        text = f"judged by CPU time alone, which an added sleep does not change: {', '.join(names)}"
+        remedy = "use a quieter machine, or pin it to free cores with --cores"
+        yield Note(text=text, severity="info", remedy=remedy)
 
 
 def _too_small_to_measure(made: Run, effects: Sequence[Effect]) -> Iterator[Note]:

@@ -19,6 +19,7 @@ from benchwright.analysis.bisection import Bisection
 from benchwright.analysis.reference_drift import EVERY, without_drift
 from benchwright.analysis.statistics.ratio_tests import unpaired_ratio
 from benchwright.app.regressions.bisect_step import Launched, NotLaunched, measure_commit
+from benchwright.app.regressions.target_folder import standing_in
 from benchwright.app.run import RunOrder
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
@@ -128,9 +129,9 @@ class Bisecting:
 
     def __init__(self, order: BisectOrder, observer: BisectObserver) -> None:
         where = "--repo-dir" if order.repository else None
-        self.order = order
         self.observer = observer
         self.repository = open_repository(order.repository or os.getcwd(), where)
+        self.order = order = replace(order, order=standing_in(self.repository.root, order.order))
         if order.recipe.command is None:
             refuse_shared_package(self.repository, order.order.options.python)
         commits = commits_between(self.repository, order.good, order.bad)

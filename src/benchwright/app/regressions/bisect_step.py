@@ -90,7 +90,7 @@ def _variation(
     built = build(repository, commit, recipe, order.base.revisions, observer)
     made = variation_of_build(TREATMENT, commit.short, repository, commit, built)
     try:
-        return replace(made, kept=kept_words(order.options.command, order.options.targets, made, repository))
+        return replace(made, kept=kept_words(order.options, made, repository))
     except InvalidInput as error:
         said = InvalidInput(error.what, where=commit.short, remedy=error.remedy)
         raise NotLaunched(said.on_one_line) from said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from benchwright.regress.notify.notice import Notice
 
 _TREATMENT = "treatment"
+_MOST_NAMES = 8
 _RUNS_FOR_NAMES = 50  # the latest, where a name is looked for
 _COMMAND, _ANY = "command", "another one in every run"
 
@@ -249,6 +251,20 @@ def _nothing(order: HistoryOrder, known: set[str], results: Results) -> InvalidI
     remedy = "'benchwright runs' lists the runs; a glob may name several benchmarks"
     near = did_you_mean(order.benchmark, _latest_names(results))
     return InvalidInput(f"no run measured '{order.benchmark}'", where="history", remedy=near or remedy)
+
+
+def last_benchmark(results: Results) -> str:
+    """The only one of the last run; InvalidInput if it has several."""
+    run = results.run("last")
+    names = list(dict.fromkeys(b.pair if b.side else b.name for b in (result.benchmark for result in run.results)))
+    if len(names) != 1:
+        shown = ", ".join(names[:_MOST_NAMES]) + ("…" if len(names) > _MOST_NAMES else "")
+        raise InvalidInput(
+            f"the last run has several benchmarks: {shown}" if names else "the last run has no benchmark",
+            where="history",
+            remedy=f"name one, such as: benchwright history {shlex.quote(names[0])}" if names else "name one",
+        )
+    return names[0]
 
 
 def _latest_names(results: Results) -> set[str]:

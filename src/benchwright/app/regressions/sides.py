@@ -105,7 +105,7 @@ class _CommitMaker(_SideMaker):
                 self._observer.on_note(what)
         built = build(self._repository, commit, self._sides.recipe, self._base.revisions, self._observer)
         made = variation_of_build(side, words, self._repository, commit, built)
-        kept = kept_words(self._sides.options.command, self._sides.options.targets, made, self._repository)
+        kept = kept_words(self._sides.options, made, self._repository)
         for word in kept:
             self._observer.on_note(f"{word} is not part of {words}: the one here is used on both sides")
         return replace(made, kept=kept)

@@ -16,7 +16,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from benchwright.app.regressions.watched_runs import WatchedRuns, standing_in
+from benchwright.app.regressions.target_folder import standing_in
+from benchwright.app.regressions.watched_runs import WatchedRuns
 from benchwright.app.run import RunOrder
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import UnknownMetric, did_you_mean
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import (
     CPU_TIME,
@@ -21,12 +21,12 @@ from benchwright.core.metric import (
 )
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.peak_memory import PEAK_RSS
-from benchwright.core.run import Run
+from benchwright.core.run import Launch, Run
 
 # Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
-_WATCHED = (*OF_CPU, *OF_GPU, PEAK_RSS, "gpu.memory_peak")  # what a change should not cost, beside the time
-_OF_WHOLE_LAUNCHES = (CPU_TIME, GPU_TIME)  # depend on how long a loop was let run
+_OF_WHOLE_LAUNCHES = (DURATION, CPU_TIME, GPU_TIME)  # depend on how long a loop was let run
+_WATCHED = (DURATION, *OF_CPU, *OF_GPU, PEAK_RSS, "gpu.memory_peak")  # what a change should not cost, too
 _ONE_ERROR = f"{ERROR}relative_l2"  # the other figures of an error tell the same
 _SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
 _LOOP, _LOG, _MODEL, _VOIR = "loop", "log", "model", "voir"
@@ -63,19 +63,16 @@ class ChosenMetrics:
     """The metrics to compare: those asked for; else what programs report themselves, or their duration.
 
     `metrics`: (benchmark, metric) pairs, chosen before comparing, since the false-alarm rate is that of the whole table.
-    `needed`: metrics whose absence on one side is noted. `beside`: of an A/B, also CPU time and memory; these, and what else a
-    benchmark is not about, are marked as such.
+    `needed`: metrics whose absence on one side is noted. `beside`: of an A/B, also times of the launch and memory; these, and what else a
+    benchmark is not about, are marked as such. Raises UnknownMetric, unless all launches failed: they show no metrics.
     """
 
     def __init__(
         self, control: Run, metrics: Sequence[str], all_metrics: bool = False, *, beside: bool = False
     ) -> None:
         figures = _figures(control)
-        known = {figure.metric for figure in figures}
-        for metric in metrics:
-            if metric not in known:
-                remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
-                raise InvalidInput(f"{control.id} did not measure '{metric}'", where="--metric", remedy=remedy)
+        if any(result.counted for result in control.results):
+            _refuse_unknown(control.id, metrics, {figure.metric for figure in figures})
         telling = _telling(figures)
         self.needed = frozenset(metrics or (figure.metric for figure in telling))
         if metrics or all_metrics:
@@ -85,11 +82,11 @@ class ChosenMetrics:
         self._beside: frozenset[tuple[str, str]] = frozenset()
         if beside and not metrics:
             about = _about(telling)
-            looped = {figure.benchmark for figure in figures if figure.source in (_LOOP, _VOIR)}
+            cut_short = {f.benchmark for f in figures if f.source in (_LOOP, _VOIR)} - _run_whole(control)
             self.metrics |= {
                 f.key
                 for f in figures
-                if f.metric in _WATCHED and (f.metric not in _OF_WHOLE_LAUNCHES or f.benchmark not in looped)
+                if f.metric in _WATCHED and (f.metric not in _OF_WHOLE_LAUNCHES or f.benchmark not in cut_short)
             }
             self._beside = self.metrics - about
 
@@ -115,6 +112,13 @@ def _as_price(effect: Effect) -> Effect:
     return replace(effect, verdict=Verdict.INCONCLUSIVE, advice=advice)
 
 
+def _refuse_unknown(run: str, metrics: Sequence[str], known: set[str]) -> None:
+    for metric in metrics:
+        if metric not in known:
+            remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
+            raise UnknownMetric(f"{run} did not measure '{metric}'", metric=metric, remedy=remedy)
+
+
 def _figures(run: Run) -> list[_Figure]:
     found = {
         (r.benchmark.name, m.metric): _Figure(r.benchmark.name, m.metric, m.source, m.unit)
@@ -124,6 +128,18 @@ def _figures(run: Run) -> list[_Figure]:
         if not _is_of_another_process(m)
     }
     return list(found.values())
+
+
+def _run_whole(run: Run) -> set[str]:
+    """Benchmarks of pairs whose loops always came to their own end: the work of a launch does not depend on its speed."""
+    cut = {r.benchmark.pair for r in run.results for x in r.counted if not _came_to_its_end(x)}
+    return {r.benchmark.name for r in run.results if r.benchmark.pair not in cut}
+
+
+def _came_to_its_end(launch: Launch) -> bool:
+    """None of its loops was ended by a stop rule, as far as is known."""
+    loops = launch.facts.get("loops") or ()
+    return bool(loops) and all(loop["stop"] is None or loop["stop"].get("by") == "loop" for loop in loops)
 
 
 def _is_of_another_process(measurement: Measurement) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from benchwright.core.errors import InvalidInput
 
 
-def show_corpora(words: tuple[str, ...], python: str | None, *, as_json: bool) -> None:
+def show_corpora(words: tuple[str, ...], values: Mapping[str, Any], *, as_json: bool) -> None:
     """Folders of model scripts that come with benchwright, and zoos; with the word `location`, where those folders are."""
+    from benchwright.cli.models.zoo_list import zoo_pythons
     from benchwright.kinds.interpreter import default_python
     from benchwright.kinds.models.corpora import corpora_folder, shipped_corpora
     from benchwright.kinds.models.scripts import scripts_in
@@ -28,7 +31,9 @@ def show_corpora(words: tuple[str, ...], python: str | None, *, as_json: bool) -
         {"name": name, "folder": folder, "scripts": len(scripts_in(folder))}
         for name, folder in shipped_corpora().items()
     ]
-    zoos = listed_zoos(python or default_python())
+    pythons = zoo_pythons(values)
+    zoos = listed_zoos(pythons.given or default_python())
+    zoos |= {zoo: listed_zoos(pythons.of(zoo), [zoo])[zoo] for zoo in zoos if pythons.own(zoo)}
     meant = {name: target.partition(":")[0] for name, target in CORPORA.items()}
     for name, zoo in (meant | {zoo: zoo for zoo in zoos if zoo not in meant.values()}).items():
         told = zoos[zoo]

@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **va
     if corpora:
         from benchwright.cli.models.corpora import show_corpora
 
-        show_corpora(scripts, values["python"], as_json=values["as_json"])
+        show_corpora(scripts, values, as_json=values["as_json"])
         return 0
     return _show_models(scripts, ctx.meta.get("command", ()), values)
 
@@ -129,9 +129,10 @@ def _without_zoos(scripts: tuple[str, ...], values: dict[str, Any]) -> tuple[str
     zoos = {name: zoo for name in (*scripts, *folders) if (zoo := zoo_corpus(name) or name) and is_zoo_target(zoo)}
     if not zoos:
         return scripts
-    from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models
+    from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models, zoo_pythons
 
-    show_zoo_models(zoo_models([*zoos.values()], values), as_json=values["as_json"])
+    pythons = zoo_pythons(values)
+    show_zoo_models(zoo_models([*zoos.values()], pythons, values), pythons, as_json=values["as_json"])
     left = tuple(folder for folder in folders if folder not in zoos)
     values |= {"search_dirs": left, "all_scripts": bool(left)}
     return tuple(target for target in scripts if target not in zoos)

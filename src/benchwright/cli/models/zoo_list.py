@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +13,39 @@ from benchwright.cli.terminal import terminal_width
 from benchwright.report.text.numbers import counted
 
 if TYPE_CHECKING:
+    from benchwright.kinds.models.zoo.interpreters import ZooPythons
     from benchwright.kinds.models.zoo.listing import ListedModel
 
 
-def zoo_models(targets: Sequence[str], values: Mapping[str, Any]) -> list[ListedModel]:
+def zoo_pythons(values: Mapping[str, Any]) -> ZooPythons:
+    """The interpreters that --python and --base mean."""
+    from benchwright.kinds.models.zoo.interpreters import ZooPythons
+    from benchwright.runs.base_folder import BaseFolder
+
+    return ZooPythons(values["python"], str(BaseFolder.choose(values["base"], os.environ).path / "zoos"))
+
+
+def zoo_models(targets: Sequence[str], pythons: ZooPythons, values: Mapping[str, Any]) -> list[ListedModel]:
     """The models that zoo targets mean, each once."""
-    from benchwright.kinds.interpreter import default_python
     from benchwright.kinds.models.zoo.targets import chosen, each_once, models_meant
     from benchwright.options.values import comma_words
 
-    python = values["python"] or default_python()
     select, exclude = comma_words(values["select"]), comma_words(values["exclude"])
     found = [
         model
         for target in targets
         for model in chosen(
-            models_meant(target, python), tasks=values["tasks"], select=select, exclude=exclude, target=target
+            models_meant(target, pythons), tasks=values["tasks"], select=select, exclude=exclude, target=target
         )
     ]
     return each_once(found)
 
 
-def show_zoo_models(models: Sequence[ListedModel], *, as_json: bool) -> None:
-    """A line each, or JSON."""
+def show_zoo_models(models: Sequence[ListedModel], pythons: ZooPythons, *, as_json: bool) -> None:
+    """A line each, or JSON; and which zoos have environments of their own."""
+    for zoo in sorted({model.zoo for model in models}):
+        if folder := pythons.own(zoo):
+            click.echo(f"{zoo}: listed from its own environment, {folder}; --python chooses another", err=True)
     if as_json:
         body = [{"target": m.target, "zoo": m.zoo, "name": m.name, "task": m.task, "labels": m.labels} for m in models]
         click.echo(json.dumps({"models": body}, indent=1))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.options import OwnFirstCommand, order_from, target_options
+from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions import notifying
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.results.output import chosen_format, put_out
@@ -48,7 +50,7 @@ _OWN = (
 @click.option(
     "--build", metavar="LINE", help="Shell line that builds a commit, run in its own worktree and environment."
 )
-@click.option("--repo-dir", metavar="DIR", help="Folder of the repository.  [default: this one]")
+@click.option("--repo-dir", metavar="DIR", help=f"{REPO_DIR_HELP}  [default: this folder]")
 @decision_options
 @click.option(
     "--fail-on",
@@ -82,6 +84,8 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
     own = {name: values.pop(name) for name in _OWN}
     decision = decision_of(values)
+    if own["control"] is None:
+        _refuse_bare_revisions(targets, ctx.meta.get("command", ()))
     order = order_from(ctx, values, targets)
     files = _files(own)
     receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])), own["smtp"])
@@ -103,6 +107,18 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     if not receivers:
         return outcome.exit_code
     return notifying.tell(outcome.notice(), receivers, order.base.path, outcome.exit_code)
+
+
+def _refuse_bare_revisions(targets: Sequence[str], command: Sequence[str]) -> None:
+    """InvalidInput with the line that compares them, where commits are named as for git diff."""
+    if not command or not 1 <= len(targets) <= 2 or any(map(os.path.exists, targets)):
+        return
+    sides = [word for pair in zip(("--control", "--treatment"), targets, strict=False) for word in pair]
+    raise InvalidInput(
+        "is no target",
+        where=" ".join(targets),
+        remedy=f"to compare commits: {shlex.join(['benchwright', 'ab', *sides, '--', *command])}",
+    )
 
 
 def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
@@ -155,9 +171,7 @@ def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> AbOrd
 def _report(outcome: AbOutcome, format_: str) -> str:
     if format_ == "screen":
         from benchwright.report.tables.ab import ab_text
-        from benchwright.report.text.one_line import clip
 
         width = terminal_width()
-        saved = clip(f" saved: {outcome.run.folder}", width)
-        return coloured(f"{ab_text(outcome.table, width=width)}{saved}\n")
+        return coloured(f"{ab_text(outcome.table, width=width)} saved: {outcome.run.folder}\n")
     return outcome.rendered(format_)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.options import OwnFirstCommand, order_from, target_options
+from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.errors import InvalidInput
 
@@ -62,7 +62,7 @@ class _BisectCommand(OwnFirstCommand):
 @click.option(
     "--build", metavar="LINE", help="Shell line that builds a commit, run in its own worktree and environment."
 )
-@click.option("--repo-dir", metavar="DIR", help="Folder of the repository.  [default: this one]")
+@click.option("--repo-dir", metavar="DIR", help=f"{REPO_DIR_HELP}  [default: this folder]")
 @click.option(
     "--metric",
     "metrics",

@@ -21,11 +21,12 @@ _FORMATS = ("screen", "markdown", "csv", "json", "html")
 @click.command(
     epilog="""\b
 Examples:
+  benchwright history                          of what was measured last
   benchwright history train                    where its headline metric changed
   benchwright history 'resnet*' -o history.html
   benchwright history train --fail-on regressed --notify github:comment.md"""
 )
-@click.argument("benchmark", metavar="BENCH")
+@click.argument("benchmark", metavar="[BENCH]", required=False)
 @click.option("--metric", metavar="NAME", help="Look at this metric.  [default: the one the benchmark is known by]")
 @click.option(
     "--label", "--where", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label. Repeatable."
@@ -42,7 +43,7 @@ Examples:
 @notify_options
 @where_options
 def command(
-    benchmark: str,
+    benchmark: str | None,
     metric: str | None,
     labels: tuple[str, ...],
     machine: str | None,
@@ -59,28 +60,29 @@ def command(
     base: str | None,
     store: str | None,
 ) -> int:
-    """Show where a benchmark BENCH became slower or faster, over all its runs. BENCH may be a glob.
+    """Show where a benchmark BENCH became slower or faster, over all its runs. BENCH may be a glob; without it, the benchmark of
+    the last run.
 
     Each machine and setting is a series of its own. Noise that wanders, outliers and runs on a busy machine are not taken for
     changes. Twelve runs or more are needed.
     """
-    from benchwright.app.regressions.history import HistoryOrder, failing, histories
+    from benchwright.app.regressions.history import HistoryOrder, failing, histories, last_benchmark
     from benchwright.options.values import label_of
     from benchwright.report.tables.history import change_words, heading
 
     format_ = chosen_format("history", format_, output, as_json=as_json)
     receivers = targets(notify, smtp)
-    order = HistoryOrder(
-        benchmark=benchmark,
-        metric=metric,
-        labels=dict(map(label_of, labels)),
-        machine=machine,
-        since=since,
-        limit=limit,
-        by_commit=by == "commit",
-        any_host=any_host,
-    )
     with Working("reading the runs"), open_results(base, store) as results:
+        order = HistoryOrder(
+            benchmark=benchmark or last_benchmark(results),
+            metric=metric,
+            labels=dict(map(label_of, labels)),
+            machine=machine,
+            since=since,
+            limit=limit,
+            by_commit=by == "commit",
+            any_host=any_host,
+        )
         found = histories(results, order)
         folder = results.base.path
     put_out(_rendered(found, format_), format_, output)
@@ -93,7 +95,7 @@ def command(
         return code
     from benchwright.app.regressions.history import history_notice
 
-    return tell(history_notice(found.series, benchmark), receivers, folder, code)
+    return tell(history_notice(found.series, order.benchmark), receivers, folder, code)
 
 
 def _rendered(found: Histories, format_: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from benchwright.cli.options import Count, OwnFirstCommand, order_from, target_options
+from benchwright.cli.options import REPO_DIR_HELP, Count, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.regressions.notifying import notify_options
 from benchwright.cli.regressions.notifying import targets as targets_of_notices
@@ -62,9 +62,7 @@ def _dashed(word: str, known: set[str]) -> str:
 
 
 @click.command(cls=WatchCommand, epilog=_EXAMPLES)
-@click.option(
-    "--repo-dir", metavar="DIR", required=True, help="Folder of the repository. Its working tree is left alone."
-)
+@click.option("--repo-dir", metavar="DIR", required=True, help=f"{REPO_DIR_HELP} Its working tree is left alone.")
 @click.option("--build", metavar="LINE", help="Shell line that builds a commit, run in its own tree and environment.")
 @click.option(
     "--interval",

@@ -131,7 +131,9 @@ def marked_text(record: CommitRecord, mark: str, *, as_json: bool) -> str:
     """`7be0bd1c6e  acknowledged  bench.py: time +5.2 %`: what was said about a commit that had been called."""
     if as_json:
         return msgspec.json.encode({"commit": record.commit, "mark": mark}).decode()
-    lost = "; ".join(f"{e.benchmark}: {metric_name(e.metric, e.labels)} {change_words(e)}" for e in record.called)
+    lost = "; ".join(
+        f"{e.benchmark}: {metric_name(e.metric, e.labels, beside=e.beside)} {change_words(e)}" for e in record.called
+    )
     return clip(f"{record.commit[:_SHORT]}  {mark:<{_WIDEST}}  {lost}", terminal_width())
 
 
@@ -142,7 +144,7 @@ def _lines(record: CommitRecord) -> Iterator[str]:
         verdict = f"{MARKS[effect.verdict]} {effect.verdict.value}"
         about = f", since {effect.since[:_SHORT]}" if effect.since else ""
         about += ", acknowledged" if effect.acknowledged else ""
-        yield f"{verdict}  {effect.benchmark}: {metric_name(effect.metric, effect.labels)} {change_words(effect)}{about}"
+        yield f"{verdict}  {effect.benchmark}: {metric_name(effect.metric, effect.labels, beside=effect.beside)} {change_words(effect)}{about}"
     yield from (f"fails: {reason}" for reason in record.broken)
     yield from details_of(record)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -127,10 +129,24 @@ def _code_of(comparisons: Sequence[Comparison], fail_on: str | None) -> int:
     return 1 if failed else 0
 
 
+def _refuse_scripts(words: Sequence[str]) -> None:
+    """InvalidInput with the line that measures and compares them, where scripts are named instead of runs."""
+    if len(words) == 2 and all(word.endswith(".py") and os.path.isfile(word) for word in words):
+        commands = shlex.join(word for script in words for word in ("-c", shlex.join(["python", script])))
+        raise InvalidInput(
+            "are scripts, not runs",
+            where=" and ".join(words),
+            remedy=f"to measure and compare them: benchwright run --repeat 20 {commands}",
+        )
+
+
 def _runs_to_compare(
     runs: tuple[str, ...], baseline: str | None, between: tuple[str, str] | None, run_to_run: str | None
 ) -> list[str]:
     words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
+    if len(words) == (0 if between else 1) and (between or baseline):
+        words.append("last")
+    _refuse_scripts(runs)
     if between and len(words) != 1:
         raise InvalidInput("--between compares two benchmarks of one run", where="compare", remedy="name one run")
     if between and run_to_run is not None:

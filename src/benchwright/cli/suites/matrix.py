@@ -56,7 +56,8 @@ def command(
     anyway, quiet = values.pop("anyway"), values["quiet"]
     if anyway and not resume:
         raise InvalidInput("only applies to resumed runs", where="--anyway", remedy="add --resume")
-    order = msgspec.structs.replace(order_from(ctx, values, targets), anyway=anyway)
+    order = order_from(ctx, values, targets)
+    order = msgspec.structs.replace(order, options=msgspec.structs.replace(order.options, anyway=anyway))
     file = values["system"] or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
     if file is None:
         raise InvalidInput("no system file is named", where="--system", remedy="name one that has multirun.runs")

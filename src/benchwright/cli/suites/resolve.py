@@ -19,13 +19,16 @@ EPILOG = "Example: benchwright resolve suite.yaml --select nlp --override '*.max
 @click.option("--system", hidden=True, help="Makes no difference: placeholders stay as they are.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 def command(suite: str | None, configs: tuple[str, ...], system: str | None, as_json: bool, **chosen: Any) -> None:
-    """Print SUITE with includes, inheritance, matrices and defaults resolved; placeholders stay."""
-    from benchwright.app.checking import resolve_suite
+    """Print SUITE with includes, inheritance, matrices and defaults resolved; placeholders stay.
+
+    Of a task file of the benchmark driver: its tasks, those that need GPUs too, whatever this machine has.
+    """
+    from benchwright.app.checking import resolve_file
 
     named = [*filter(None, [suite]), *configs]
     if len(named) > 1:
-        raise InvalidInput("only one suite can be resolved", remedy=f"leave {named[1]} out")
-    resolved = resolve_suite(next(iter(named), None), **chosen)
+        raise InvalidInput("only one file can be resolved", remedy=f"leave {named[1]} out")
+    resolved = resolve_file(next(iter(named), None), **chosen)
     for warning in resolved.warnings:
         click.echo(f"benchwright: {warning}", err=True)
     if as_json:

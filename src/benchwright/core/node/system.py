@@ -15,12 +15,12 @@ OPTION_KEYS: dict[str, tuple[str, ...]] = {
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine of the cluster. `local`: this machine, reached without ssh."""
+    """A machine of the cluster. `local`: this machine, reached without ssh. `user` and `port` None: as ssh is configured."""
 
     name: str
     ip: str
     user: str | None = None
-    port: int = 22
+    port: int | None = None
     main: bool = False
     hostname: str | None = None
     local: bool = False

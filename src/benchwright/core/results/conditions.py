@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,9 @@ _MUCH_STOLEN_PERCENT = 5.0  # what is left of a time without its waiting says as
 _LEAST_SHARE = 0.03  # difference in CPU time between two sides that counts as a different load
 _LEAST_CLOCK = 0.02
 _MAIN_SHARE = 0.9  # of a launch's CPU time: so much must be the first thread's for its waiting to be the launch's
+_SEEN_SHARE = 0.8  # the same for all that were seen; the waiting of short-lived ones that were not stays in its time
+_FITS = 1.02  # times its duration: clocks differ a little
+_MOST_TOGETHER = 0.1  # of the looks: several threads that are ready more often may wait at the same time
 OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 _FULL_PERCENT = 3.0  # less than this idle: no core was free
 
@@ -44,19 +47,36 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     crowded: bool = False  # others used all cores, whether or not it had to wait for one
     cpu_share: float | None = None  # share of the CPU time it wanted that it got
     waited_s: float | None = None  # for a core; None: not known, or not of the launch as a whole
+    took_turns: bool = False  # several threads or processes waited, one after the other
     waited_share: float | None = None  # of its time, as far as is known
     clocks: Mapping[str, float] = {}  # of each GPU, in MHz
 
 
-def main_thread_waited_s(usage: Mapping[str, Any], cpu_s: float | None) -> float | None:
-    """How long a launch waited for a core, if its first thread did nearly all the work; None if it did not, or nobody knows.
+class Scheduled(NamedTuple):
+    """How long a launch ran and waited for a core. `took_turns`: not by its first thread, which did not do the work."""
+
+    ran_s: float
+    waited_s: float
+    took_turns: bool = False
+
+    def fits(self, duration_s: float | None) -> bool:
+        """Whether there was time for it. Now and then the kernel takes a sleep for waiting, or two waited at the same time."""
+        return duration_s is None or self.ran_s + self.waited_s <= _FITS * duration_s
+
+
+def scheduled(usage: Mapping[str, Any], cpu_s: float | None) -> Scheduled | None:
+    """Of the launch as a whole, where that is known: its first thread did nearly all the work, or one thread or process after the
+    other, hardly ever several at a time, did.
 
     `usage`: what the kernel counted of it, as in the `end` event.
     """
-    ran_s = usage.get("main_ran_s") or 0.0
-    if not ran_s or ran_s < _MAIN_SHARE * (cpu_s or 0.0):
-        return None
-    return float(usage.get("main_waited_s") or 0.0)
+    cpu_s = cpu_s or 0.0
+    if (ran_s := usage.get("main_ran_s") or 0.0) and ran_s >= _MAIN_SHARE * cpu_s:
+        return Scheduled(ran_s, float(usage.get("main_waited_s") or 0.0))
+    ran_s = usage.get("seen_ran_s") or 0.0
+    if ran_s and ran_s >= _SEEN_SHARE * cpu_s and usage.get("seen_together", 1.0) <= _MOST_TOGETHER:
+        return Scheduled(ran_s, float(usage.get("seen_waited_s") or 0.0), took_turns=True)
+    return None
 
 
 def waiting_share(own_share: float, cores: float) -> float:
@@ -75,13 +95,17 @@ def conditions_of(launch: Launch) -> Conditions:
     share, others, idle = (_mean(launch, f"cpu.{name}") for name in ("own_share", "others", "idle"))
     crowded = others is not None and others >= OTHERS_PERCENT and idle is not None and idle < _FULL_PERCENT
     cpu_s, usage = _mean(launch, CPU_TIME), launch.facts.get("usage") or {}
+    whole = scheduled(usage, cpu_s)
     return Conditions(
         disturbed=disturbed,
         recorded=share is not None or (others is not None and not crowded),
         crowded=crowded,
         cpu_share=share,
-        waited_s=None if stolen >= _MUCH_STOLEN_PERCENT else main_thread_waited_s(usage, cpu_s),
-        waited_share=_waited_share(launch.duration_s, cpu_s, share, usage.get("main_waited_s")),
+        waited_s=None
+        if whole is None or stolen >= _MUCH_STOLEN_PERCENT or not whole.fits(launch.duration_s)
+        else whole.waited_s,
+        took_turns=whole is not None and whole.took_turns,
+        waited_share=_waited_share(launch.duration_s, cpu_s, share, usage),
         clocks={
             m.labels.get("device", ""): statistics.median(m.samples)
             for m in launch.measurements
@@ -91,12 +115,14 @@ def conditions_of(launch: Launch) -> Conditions:
 
 
 def _waited_share(
-    duration_s: float | None, cpu_s: float | None, share: float | None, first_s: float | None
+    duration_s: float | None, cpu_s: float | None, share: float | None, usage: Mapping[str, Any]
 ) -> float | None:
-    """As long as its first thread waited, or as all of them did on average, whichever is longer."""
+    """As long as its first thread waited, or as all of them did on average or one after the other, whichever is longest."""
     if not duration_s:
         return None
-    found = [] if first_s is None else [min(1.0, first_s / duration_s)]
+    whole = scheduled(usage, cpu_s)
+    waited = (usage.get("main_waited_s"), None if whole is None else whole.waited_s)
+    found = [min(1.0, seconds / duration_s) for seconds in waited if seconds is not None]
     found += [] if share is None or cpu_s is None else [waiting_share(share, cpu_s / duration_s)]
     return max(found, default=None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,15 +36,20 @@ def export_faipep(runs: Sequence[Run], path: Path) -> tuple[str, ...]:
     return tuple(f"no records of {line}" for line in left_out)
 
 
-def write_reports(reports: Iterable[HarnessReport], path: Path) -> None:
-    """InvalidInput or CannotWrite says why a folder could not be written; nothing of that test is there then."""
+def write_reports(reports: Iterable[HarnessReport], path: Path, *, once: bool = False) -> None:
+    """InvalidInput or CannotWrite says why a folder could not be written; nothing of that test is there then.
+
+    `once`: what is already there, such as from before a run was resumed, is not written again.
+    """
     check_folder(path)
     for report in reports:
         folder = path.joinpath(*_levels(report))
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with alone_in(folder):
-                _write(report, folder)
+                files = _files(report)
+                if not (once and _is_there(files, folder)):
+                    _write(files, folder)
         except OSError as error:
             raise unwritable(folder, error) from error
 
@@ -61,13 +66,24 @@ def _levels(report: HarnessReport) -> list[str]:
     return [*named, str(day.year), str(day.month), str(day.day), file_name(str(report.meta["commit"]))]
 
 
-def _write(report: HarnessReport, folder: Path) -> None:
+def _is_there(files: Mapping[str, bytes], folder: Path) -> bool:
+    """Whether a report in `folder` has the same files."""
+    for meta in folder.glob(f"*/{META}.txt"):
+        try:
+            if {file.name: file.read_bytes() for file in meta.parent.iterdir()} == files:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _write(files: Mapping[str, bytes], folder: Path) -> None:
     """All files aside, then one rename."""
     aside = folder / f".new-{os.urandom(6).hex()}"
     aside.mkdir()
     try:
-        for name, value in _files(report).items():
-            (aside / f"{name}.txt").write_bytes(msgspec.json.format(encoded(value), indent=2) + b"\n")
+        for name, content in files.items():
+            (aside / name).write_bytes(content)
         _become_next(aside, folder)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
@@ -89,8 +105,8 @@ def _become_next(aside: Path, folder: Path) -> None:
                 raise
 
 
-def _files(report: HarnessReport) -> dict[str, object]:
-    """Names that are the same once their odd characters are gone get a number."""
+def _files(report: HarnessReport) -> dict[str, bytes]:
+    """Name → content. Names that are the same once their odd characters are gone get a number."""
     files: dict[str, object] = {META: report.meta}
     taken = {META}  # whatever their case: some file systems ignore it
     for record in report.records:
@@ -101,4 +117,4 @@ def _files(report: HarnessReport) -> dict[str, object]:
             name = f"{wanted}-{number}"
         taken.add(name.casefold())
         files[name] = record
-    return files
+    return {f"{name}.txt": msgspec.json.format(encoded(value), indent=2) + b"\n" for name, value in files.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -58,14 +58,16 @@ def encoded(value: object) -> bytes:
     return _ENCODER.encode(value)
 
 
-def reports_of(run: Run) -> HarnessReports:
-    """A control is part of its treatment's report."""
+def reports_of(run: Run, only: Collection[str] | None = None) -> HarnessReports:
+    """A control is part of its treatment's report. `only`: of these benchmarks."""
     controls: dict[str, Result] = {}
     reports, left_out = [], []
     commands = commands_of(run, kind_of)
     for result in run.results:
         if result.benchmark.pair and _side(result.benchmark) == CONTROL:
             controls[result.benchmark.pair] = result  # it comes before its treatment
+            continue
+        if only is not None and result.benchmark.name not in only:
             continue
         if result.status is not Status.OK or not result.counted:
             left_out.append(f"{result.benchmark.name}: {why(result)}")

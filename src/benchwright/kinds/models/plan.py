@@ -100,6 +100,7 @@ class ModelPlanner(PlainPlanner):
             kept = f"{context.folder}/.barrier" if context.options.lean_cache else work.builds
             env["TORCHINDUCTOR_CACHE_DIR"] = f"{kept}/{INDUCTOR}"
         probe = _measuring_settings(work, benchmark.labels, threads, context.options.seed)
+        probe["models"]["timeout_s"] = benchmark.timeout_s
         if context.options.lean_cache and (repeat is None or repeat + 1 == launches_of(benchmark, context.options)):
             probe["models"]["lean"] = True
         warm = imports_of(work) if work.runtime in _MODULE_RUNTIMES else ()
@@ -108,7 +109,16 @@ class ModelPlanner(PlainPlanner):
         argv = (work.python, *_MODULE, *words)
         can_be_made = work.script or work.file or work.zoo  # anything else is held by the process that asks for it
         build = _build_of(work, probe) if can_be_made and work.builds and not warm else None
-        return JobCommand(argv, work.cwd, env | benchmark.env, probe=probe, warm=warm, ahead=ahead, build=build)
+        return JobCommand(
+            argv,
+            work.cwd,
+            env | benchmark.env,
+            probe=probe,
+            warm=warm,
+            ahead=ahead,
+            build=build,
+            check_timeout_s=None if benchmark.timeout_s is None else min(benchmark.timeout_s, work.step_timeout_s),
+        )
 
 
 def imports_of(model: Model) -> tuple[str, ...]:

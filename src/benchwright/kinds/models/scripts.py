@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from benchmodels.packages import MAIN
 from benchwright.core.errors import InvalidInput, TooManyScripts, did_you_mean
-from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.corpora import corpus_folder
+from benchwright.kinds.models.zoo.interpreters import ZooPythons
 from benchwright.kinds.models.zoo.targets import CORPORA, chosen, each_once, is_zoo_target, models_meant
 from benchwright.kinds.system_folders import refuse_system_folder
 from benchwright.options.table import Options
@@ -81,7 +81,7 @@ def _zoo_models(target: str, options: Options) -> list[str]:
     if not is_zoo_target(target):
         return []
     found = chosen(
-        models_meant(target, options.python or default_python()),
+        models_meant(target, ZooPythons(options.python, options.zoos)),
         tasks=options.tasks,
         select=options.select,
         exclude=options.exclude,
@@ -100,8 +100,8 @@ def _each_model_once(targets: list[str], options: Options) -> tuple[list[str], d
     zoos = [target for target in targets if is_zoo_target(target)]
     if len(zoos) < 2:
         return targets, {}
-    python = options.python or default_python()
-    models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, python)]
+    pythons = ZooPythons(options.python, options.zoos)
+    models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, pythons)]
     kept = {model.canonical: model.target for model in each_once(models)}
     same: dict[str, tuple[str, ...]] = {}
     for model in models:

@@ -140,7 +140,7 @@ class _SystemFile:
             name=self._needed((*path, "name"), "the node's name", "give it a `name`"),
             ip=self._needed((*path, "ip"), "the node's ip", "give it an `ip`: an address or a host name"),
             user=self._text((*path, "user")),
-            port=ports[0] if ports else 22,
+            port=ports[0] if ports else None,
             main=bool(written.get("main")),
             hostname=self._text((*path, "hostname")),
             local=bool(written.get("local")),

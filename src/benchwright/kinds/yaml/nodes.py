@@ -13,9 +13,9 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.text_file import LONGEST_SHOWN, Path, TextPlace, read_text
+from benchwright.kinds.text_file import LONGEST_SHOWN, Path, Remark, TextPlace, read_text
 from benchwright.kinds.yaml.composing import TooDeep, compose, line_of, syntax_error
-from benchwright.kinds.yaml.values import EXPAND_TAG, Misplaced, Remark, ValueBuilder
+from benchwright.kinds.yaml.values import EXPAND_TAG, Misplaced, ValueBuilder
 
 
 class YamlFile(msgspec.Struct, frozen=True):

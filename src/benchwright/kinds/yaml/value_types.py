@@ -9,14 +9,14 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.numbers.quantities import parse_duration, parse_size
-from benchwright.kinds.text_file import Path, TextPlace
+from benchwright.kinds.text_file import Path, Remark, TextPlace
 from benchwright.kinds.yaml.merge import DELETE
 
 Schema = dict[str, Any]
@@ -363,6 +363,9 @@ class PlacedValues(Protocol):
 
     @property
     def value(self) -> Any: ...
+
+    @property
+    def remarks(self) -> Sequence[Remark]: ...
 
     def place(self, path: Path, *, key: bool = False) -> TextPlace: ...
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from benchwright.kinds.text_file import Remark, appears_twice
 from benchwright.kinds.yaml.composing import DEEPEST, Composer
 from benchwright.kinds.yaml.merge import DELETE, NothingRemoved, merge_layers
 
@@ -16,14 +16,6 @@ DELETE_TAG, EXPAND_TAG = "!delete", "!expand-dot"
 _STANDARD = "tag:yaml.org,2002:"
 _MAP, _LIST, _TEXT, _MERGE = _STANDARD + "map", _STANDARD + "seq", _STANDARD + "str", _STANDARD + "merge"
 _AS_WRITTEN = {_STANDARD + "timestamp", _STANDARD + "value", _MERGE}
-
-
-class Remark(msgspec.Struct, frozen=True):
-    """Something in a file that is allowed but probably a mistake."""
-
-    what: str
-    line: int
-    path: tuple[Any, ...]  # the way to it
 
 
 class Misplaced(Exception):
@@ -164,7 +156,7 @@ class ValueBuilder:
                 continue
             known = first.setdefault((key.tag, key.value), key)
             if known is not key:
-                what = f"'{key.value}' appears twice, first in line {known.start_mark.line + 1}; the last one counts"
+                what = appears_twice(key.value, known.start_mark.line + 1)
                 self.remarks.append(Remark(what, key.start_mark.line + 1, (*self._above, key.value)))
 
     def _lost(self, node: Node, path: tuple[object, ...]) -> None:

@@ -109,7 +109,8 @@ def _ended(effects: Sequence[EffectRecord], known: Mapping[EffectKey, EarlierCal
     for effect in effects:
         call = known.get(effect.key)
         if call is not None and effect.excludes(call.effect):
-            name, lost = metric_name(effect.metric, effect.labels), 100 * (call.effect.ratio - 1)
+            name = metric_name(effect.metric, effect.labels, beside=effect.beside)
+            lost = 100 * (call.effect.ratio - 1)
             what = f"{effect.benchmark}: {name} {lost:+.1f} %, since {call.commit[:10]}"
             rest = " in part, or is a new loss" if effect.verdict is Verdict.REGRESSED else ""
             found.append(f"{what}, was repaired{rest}")

@@ -67,7 +67,7 @@ def _verdict(record: CommitRecord, effect: EffectRecord) -> NoticeVerdict:
         finding, reason = Finding.INCONCLUSIVE, "not confirmed by a second run"
     return NoticeVerdict(
         benchmark=effect.benchmark,
-        metric=metric_name(effect.metric, effect.labels),
+        metric=metric_name(effect.metric, effect.labels, beside=effect.beside),
         verdict=finding,
         text=change_words(effect),
         reason=reason,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
-from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput, UnknownMetric
 from benchwright.regress.builds import BuiltRevision, RevisionNotBuilt
 from benchwright.regress.repository import Commit
 from benchwright.regress.watch.commits import NewCommits, new_commits, recorded_commit
@@ -163,7 +163,9 @@ class WatchLoop:
                 continue
             try:
                 record = self._at(commit, place, ahead, following, begun=begun)
-            except CannotMeasure as error:
+            except (CannotMeasure, UnknownMetric) as error:
+                if isinstance(error, UnknownMetric) and not self._has_compared(error.metric):
+                    raise
                 record = _record(commit, place, None, Examined(outcome=CommitOutcome.NOT_MEASURED, notes=(str(error),)))
             if record is None:
                 return False
@@ -179,6 +181,10 @@ class WatchLoop:
             self._commit_file.write(commit.hash)
             self._last = commit
         return True
+
+    def _has_compared(self, metric: str) -> bool:
+        """Whether other commits have it, so that its name is right."""
+        return any(effect.metric == metric for record in self._records for effect in record.effects)
 
     def _at(
         self, commit: Commit, place: WatchPlace, ahead: _BuildAhead | None, following: Commit | None, *, begun: bool

@@ -89,7 +89,7 @@ class WatchWork(Protocol):
         ...
 
     def measure(self, trial: WatchTrial) -> Measured:
-        """Raises CannotMeasure."""
+        """Raises CannotMeasure, UnknownMetric."""
         ...
 
 

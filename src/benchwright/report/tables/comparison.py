@@ -60,7 +60,7 @@ def metric_words(effect: Effect) -> str:
     """The metric with what tells it apart."""
     labels = ", ".join("at most" if k == "bound" else f"{k} {v}" for k, v in effect.labels.items() if k != "loop")
     neither = " (no better or worse)" if effect.direction is Direction.NEITHER else ""
-    return metric_name(effect.metric, {}) + (f" [{labels}]" if labels else "") + neither
+    return metric_name(effect.metric, {}, beside=effect.beside) + (f" [{labels}]" if labels else "") + neither
 
 
 def small_print(effect: Effect) -> list[str]:

@@ -94,9 +94,10 @@ def _block(series: BenchmarkHistory, width: int) -> str:
     drawn = scatter(values, width=width, height=_HEIGHT, unit=series.unit, below=below, marks=marks)
     table = table_lines(history_table([series]), width) if series.changes else []
     better = {"higher": ", higher is better", "lower": ", lower is better"}.get(series.direction.value, "")
+    unit = f", in {series.unit}" if series.unit not in (None, "s", "B") else ""  # those stand on the axis
     return "\n".join(
         [
-            *wrapped(heading(series) + better, width, " "),
+            *wrapped(heading(series) + unit + better, width, " "),
             *drawn,
             *wrapped(summary_words(series), width, " "),
             *table,

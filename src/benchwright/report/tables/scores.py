@@ -32,7 +32,8 @@ _WRONG = (CheckStatus.FAILED, CheckStatus.WARNED)
 
 
 def score_section(report: Report) -> ReportSection | None:
-    """The scores by whichever rule was asked for, then how devices compare and another run's scores; None for what is no suite.
+    """The scores by whichever rule was asked for, then how devices compare and another run's scores; None for what is no
+    suite, and for one that measured no rates: its metrics say all there is.
 
     The heading is a title, then the score in words.
     """
@@ -44,7 +45,7 @@ def score_section(report: Report) -> ReportSection | None:
             [f"not in milabench's report: {text}" for text in theirs.left_out],
             milabench_table(theirs),
         )
-    elif score is not None:
+    elif score is not None and not _without_rates(score):
         title, words, first = "Score", [score_words(score)], score_table(score)
         peaks = of_peak_words(score) or no_peak_words(report)
         about = [text for text in (peaks, meaning_words(score), no_interval_words(score)) if text]
@@ -54,6 +55,11 @@ def score_section(report: Report) -> ReportSection | None:
     compared = compared_table(report.compared) if report.compared is not None else None
     tables = tuple(table for table in (first, devices, compared) if table is not None)
     return ReportSection(heading=(title, *words), about=tuple(about), tables=tables)
+
+
+def _without_rates(score: SuiteScore) -> bool:
+    """Whether benchmarks succeeded, but none has a rate, as in a suite of commands that are measured by their time."""
+    return all(s.value is None for s in score.benchmarks) and any(s.status is Status.OK for s in score.benchmarks)
 
 
 def score_table(score: SuiteScore) -> ReportTable:
@@ -133,10 +139,14 @@ def score_words(score: SuiteScore) -> str:
     skipped = sum(1 for s in score.benchmarks if s.status is Status.SKIPPED and s.weight > 0)
     if skipped:
         parts.append(f"{skipped} skipped")
-    if score.missing > skipped:
-        parts.append(f"{score.missing - skipped} missing")
+    unscored = sum(1 for s in score.benchmarks if s.status is Status.OK and s.value is None and s.weight > 0)
+    if unscored:
+        parts.append(f"{unscored} without a rate")
+    if score.missing > skipped + unscored:
+        parts.append(f"{score.missing - skipped - unscored} missing")
     if score.value is None:
-        why = "no benchmark has a weight" if not score.expected else "no benchmark with a weight succeeded"
+        weighted = "has a rate" if unscored else "succeeded"
+        why = f"no benchmark with a weight {weighted}" if score.expected else "no benchmark has a weight"
         return " · ".join([*parts, f"no score: {why}"])
     over = f" over {score.counted} of {score.expected}" if score.counted < score.expected else ""
     parts.append(f"score {format_value(score.value, score_unit(score))}{over}")

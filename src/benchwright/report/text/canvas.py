@@ -83,7 +83,7 @@ def axis_marks(low: float, high: float, unit: str | None, most: int) -> Ticks:
 
 def axis_words(value: float, unit: str | None, largest: float, step: float) -> str:
     """All marks of an axis in the unit in which the largest reads well, with the digits that tell marks `step` apart."""
-    scale, short = 1.0, ""
+    scale, short = 1.0, " s" if unit == "s" else ""
     if unit == "s" and 0 < abs(largest) < 1:
         scale, short = (
             (1e-3, " ms") if abs(largest) >= 1e-3 else (1e-6, " µs") if abs(largest) >= 1e-6 else (1e-9, " ns")

@@ -90,6 +90,7 @@ _LABELS = {
     "gpu.temperature": "GPU temperature",
     "gpu.energy": "GPU energy",
 }
+_BESIDE = {"process.duration": "time of the launch"}
 MEMORY = (
     "PSS counts memory that several processes share once; RSS counts it once for each of them, so the RSS of a program "
     "with workers is higher"
@@ -101,10 +102,15 @@ def metric_label(metric: str) -> str:
     return _LABELS.get(metric, metric)
 
 
-def metric_name(metric: str, labels: Mapping[str, str]) -> str:
-    """`gpu.memory [device 1]`: with what tells it from others of the same name."""
+def metric_name(metric: str, labels: Mapping[str, str], *, beside: bool = False) -> str:
+    """`gpu.memory [device 1]`: with what tells it from others of the same name.
+
+    `beside`: the program reports its own figures, so `time` alone would be taken for one of them.
+    """
+    name = _BESIDE.get(metric) if beside else None
+    name = name or metric_label(metric)
     parts = ", ".join(f"{key} {value}" for key, value in labels.items() if key not in ("loop", "bound", "ranks"))
-    return f"{metric_label(metric)} [{parts}]" if parts else metric_label(metric)
+    return f"{name} [{parts}]" if parts else name
 
 
 def memory_summaries(summaries: Sequence[Summary]) -> list[Summary]:

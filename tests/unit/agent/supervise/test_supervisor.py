@@ -150,20 +150,55 @@ def test_a_programs_start_is_told_by_both_clocks_at_the_same_moment(executor, ma
     assert min(apart) < 0.0005
 
 
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not count waiting")
-def test_how_long_it_waited_for_a_core_is_known_of_the_shortest_program(executor, make_job):
+COUNTS_WAITING = pytest.mark.skipif(
+    not Path("/proc/thread-self/schedstat").exists() or not Path("/proc/thread-self/children").exists(),
+    reason="the kernel does not count waiting, or list children",
+)
+
+
+@pytest.fixture
+def rival() -> Iterator[int]:
+    """A core that another program keeps busy."""
     core = min(os.sched_getaffinity(0))
-    rival = f"import os; os.sched_setaffinity(0, [{core}]); print(flush=True)\nwhile True: pass"
-    job = make_job(sys.executable, "-S", "-c", "sum(range(3_000_000))", cores=(core,))
-    with subprocess.Popen([sys.executable, "-c", rival], stdout=subprocess.PIPE) as other:
+    code = f"import os; os.sched_setaffinity(0, [{core}]); print(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        executor.run([job], Listener())
+        yield core
         other.kill()
+
+
+@COUNTS_WAITING
+def test_how_long_it_waited_for_a_core_is_known_of_the_shortest_program(executor, make_job, rival):
+    job = make_job(sys.executable, "-S", "-c", "sum(range(3_000_000))", cores=(rival,))
+    executor.run([job], Listener())
     [end] = events(job, "end")
     usage = end["usage"]
     assert usage["main_ran_s"] == pytest.approx(end["cpu_s"], rel=0.2)
     assert 0.2 * usage["main_ran_s"] < usage["main_waited_s"] < end["duration_s"]
+    assert "seen_waited_s" not in usage  # there is only one thread
+
+
+@COUNTS_WAITING
+def test_how_long_a_program_waited_for_a_core_is_known_if_a_shell_started_it(executor, make_job, rival):
+    work = f"'{sys.executable}' -S -c 'for _ in range(20): sum(range(1_000_000))'"
+    job = make_job("sh", "-c", f"{work}; true", cores=(rival,))
+    executor.run([job], Listener())
+    [end] = events(job, "end")
+    usage = end["usage"]
+    assert usage["main_ran_s"] < 0.2 * end["cpu_s"]
+    assert 0.8 * end["cpu_s"] < usage["seen_ran_s"] < 1.1 * end["cpu_s"]
+    assert 0.2 * end["cpu_s"] < usage["seen_waited_s"] < end["duration_s"]
+    assert usage["seen_together"] < 0.2
+
+
+@COUNTS_WAITING
+def test_processes_that_wait_at_the_same_time_are_seen_to(executor, make_job, rival):
+    work = f"'{sys.executable}' -S -c 'for _ in range(20): sum(range(1_000_000))'"
+    job = make_job("sh", "-c", f"{work} & {work} & wait", cores=(rival,))
+    executor.run([job], Listener())
+    [end] = events(job, "end")
+    assert end["usage"]["seen_together"] > 0.5
 
 
 def test_memory_and_cpu_are_sampled_over_the_whole_tree(executor, make_job):

@@ -188,6 +188,7 @@ def test_what_is_compared_beside_prolongs_nothing(tmp_path: Path) -> None:
         "time": (Verdict.REGRESSED, False),
         "memory.peak_rss": (Verdict.INCONCLUSIVE, True),
         "process.cpu_time": (Verdict.SAME, True),
+        "process.duration": (Verdict.SAME, True),
     }
 
 

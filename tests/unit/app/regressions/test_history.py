@@ -26,6 +26,7 @@ from benchwright.core.results.comparison import Verdict
 from benchwright.core.results.provenance import CodeRevision
 from benchwright.core.run import Run
 from benchwright.regress.notify.notice import Finding, NoticeOutcome
+from benchwright.report.tables.history import history_text
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.store.base import StoreEntry
 
@@ -289,3 +290,12 @@ def test_run_folders_without_a_store_have_a_history(bw: CommandLine) -> None:
     (series,) = json.loads(bw("history", "*", "--json").stdout)
     assert len(series["points"]) == 3
     assert series["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("s", " 1.5 s ┤"), ("items/s", "time on host, in items/s, lower is better")]
+)
+def test_a_picture_says_in_which_unit_its_axis_is(tmp_path: Path, unit: str, shown: str) -> None:
+    results = kept(tmp_path, [measured(number, 1.0 + number) for number in range(2)])
+    (series,) = histories(results, HistoryOrder(benchmark="train")).series
+    assert shown in history_text([msgspec.structs.replace(series, unit=unit, host="host")], 80)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +19,13 @@ from benchwright.app.results.chosen_metrics import ChosenMetrics
 from benchwright.app.results.compare import compare_commands, undecided_effects
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
+from benchwright.core.errors import UnknownMetric
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Effect, Verdict
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.report.tables.ab import ab_text
 from benchwright.runs.base_folder import BaseFolder
 
 RULE = Decision(most_blocks=12, looks=(12,))
@@ -75,14 +79,92 @@ def test_what_a_program_reports_and_nothing_else_is_what_it_is_about() -> None:
     assert not effects(ab(asked, asked))["loss"].beside
 
 
-@pytest.mark.parametrize("source", ["log", "give", "board"])
-def test_of_whatever_reports_its_own_figures_the_cpu_time_is_compared_too(source: str) -> None:
-    """A specification, a command with a pattern, a program that gives values: as of a plain command."""
+@pytest.mark.parametrize("source", ["log", "give", "board", "model"])
+def test_of_whatever_reports_its_own_figures_the_rows_of_a_plain_command_are_compared_too(source: str) -> None:
+    """A specification, a command with a pattern, a program that gives values, a model without a loop."""
     sides = [[figure("delay", 1.0, source=source), figure(TIME, 2.0), figure(CPU, cpu)] for cpu in (1.0, 1.104)]
     found = effects(ab(*sides))
-    assert {metric: effect.beside for metric, effect in found.items()} == {"delay": False, CPU: True}
+    assert {metric: effect.beside for metric, effect in found.items()} == {"delay": False, CPU: True, TIME: True}
     assert found[CPU].verdict is Verdict.REGRESSED
     assert outcome_of(ab(*sides)).exit_code == 1
+
+
+def looped(run: Run, stop: dict[str, object] | None) -> Run:
+    """As if a loop had ended like that in every launch."""
+    facts = STARTED | {"loops": [{"name": "train", "stop": stop}]}
+    results = [replace(r, launches=tuple(replace(x, facts=facts) for x in r.launches)) for r in run.results]
+    return replace(run, results=tuple(results))
+
+
+@pytest.mark.parametrize(
+    ("stop", "compared"),
+    [
+        (None, True),  # no rule
+        ({"rule": "seconds", "by": "loop"}, True),  # it ended before the rule was met
+        ({"rule": "seconds", "by": "rule"}, False),
+        ({"rule": "steps", "steps": 50}, False),  # as older versions wrote it
+    ],
+)
+@pytest.mark.parametrize("metric", ["rate", "latency"])  # of a script, and of a model
+def test_the_time_of_a_launch_is_compared_unless_a_rule_ended_its_loop(
+    metric: str, stop: dict[str, object] | None, compared: bool
+) -> None:
+    sides = [[figure(metric, 1.0), figure(TIME, time), figure(CPU, time)] for time in (1.0, 1.2)]
+    found = effects(looped(ab(*sides), stop))
+    assert {TIME, CPU}.issubset(found) is compared
+    assert {TIME, CPU}.isdisjoint(found) is not compared
+    assert outcome_of(looped(ab(*sides), stop)).exit_code == compared
+
+
+def test_a_rule_that_ended_the_loop_on_one_side_makes_launches_incomparable() -> None:
+    sides = [[figure("rate", 1.0), figure(TIME, 1.0)] for _ in range(2)]
+    control, treatment = (looped(ab(*sides), {"by": by}).results for by in ("rule", "loop"))
+    assert set(effects(builders.run(control[0], treatment[1], decision=RULE))) == {"rate"}
+
+
+def test_the_time_of_a_launch_beside_a_programs_own_figures_is_called_so_everywhere() -> None:
+    sides = [[figure("delay", 1.0, source="log"), figure(TIME, time)] for time in (1.0, 1.2)]
+    outcome = outcome_of(ab(*sides))
+    assert outcome.exit_code == 1
+    assert "only time of the launch regressed; to leave that out, use --metric delay" in map(str, outcome.table.remarks)
+    assert "time of the launch" in ab_text(outcome.table)
+    for format_, name in (("markdown", "time of the launch"), ("html", "time of the launch"), ("csv", TIME)):
+        assert name in outcome.rendered(format_), format_
+    row = next(e for e in json.loads(outcome.rendered("json"))["effects"] if e["metric"] == TIME)
+    assert (row["beside"], row["verdict"]) == (True, "regressed")
+    plain = outcome_of(ab([figure(TIME, 1.0)], [figure(TIME, 1.2)]))
+    assert "time of the launch" not in ab_text(plain.table)  # it is what the command is about
+
+
+def test_a_launch_that_takes_longer_for_a_faster_program_is_a_price() -> None:
+    """As of one that compiles first."""
+    run = ab(*([figure("delay", d, source="log"), figure(TIME, t)] for d, t in ((1.0, 1.0), (0.5, 1.2))))
+    assert effects(run)[TIME].verdict is Verdict.INCONCLUSIVE
+    assert outcome_of(run).exit_code == 0
+
+
+def test_one_more_row_makes_no_table_wrong_more_often_than_it_says() -> None:
+    rng = random.Random(7)
+
+    def null_table() -> Run:
+        both = []
+        for place, name in enumerate(("control", "treatment")):
+            launches = []
+            for n in range(12):
+                shared = rng.gauss(0, 0.01)  # what makes a launch slow makes all of its figures slow
+                figures = [
+                    figure(metric, math.exp(shared + rng.gauss(0, 0.01)), **fields)
+                    for metric, fields in (("delay", {"source": "log"}), (TIME, {}), (CPU, {}))
+                ]
+                launches.append(launch(*figures, block=n, position=2 * n + place, facts=STARTED))
+            both.append(builders.result(side(name), *launches))
+        return builders.run(*both, decision=RULE)
+
+    tables = [effects(null_table()) for _ in range(60)]
+    assert set(tables[0]) == {"delay", TIME, CPU}
+    called = (Verdict.REGRESSED, Verdict.IMPROVED)
+    # At the stated 1 %, 4 or more of 60 happen once in 300 times.
+    assert sum(any(e.verdict in called for e in table.values()) for table in tables) <= 3
 
 
 def test_a_gate_may_fail_on_what_is_inconclusive_but_not_for_what_is_compared_beside() -> None:
@@ -216,6 +298,34 @@ def test_where_hardly_a_pair_counts_launches_go_on_for_the_cpu_time() -> None:
     assert waiting_for(TIME, rule=rule, blocks=60) == [TIME]  # with time left, the machine may become quiet
 
 
+def test_launches_whose_waiting_is_not_known_are_said_to_be_judged_by_cpu_time_alone() -> None:
+    rng = random.Random(1)
+    busy = (Note(text="ran while the machine was busy", kind="busy"),)
+    made = ab([figure(TIME, 1.0), figure(CPU, 1.0)], [figure(TIME, 1.5), figure(CPU, 1.0)])
+    assert not outcome_of(made).table.remarks
+    for of_launch in ({"main_ran_s": 0.95, "main_waited_s": 0.1}, {"seen_ran_s": 0.95, "seen_waited_s": 0.1}):
+        usage = of_launch | {"seen_together": 0.0}
+        known = _with_facts(made, busy, [{"usage": usage}] * 24)
+        assert effects(known)[TIME].verdict is Verdict.REGRESSED
+        assert not [note for note in outcome_of(known).table.remarks if "judged by" in note.text]
+    together = [
+        {"usage": {"seen_ran_s": 1.0, "seen_waited_s": rng.uniform(0, 0.5), "seen_together": 0.4}} for _ in range(24)
+    ]
+    unknown = outcome_of(_with_facts(made, busy, together))
+    assert [note.text for note in unknown.table.remarks] == [
+        "judged by CPU time alone, which an added sleep does not change: b"
+    ]
+
+
+def _with_facts(run: Run, notes: tuple[Note, ...], facts: Sequence[dict[str, object]]) -> Run:
+    given = iter(facts)
+    results = [
+        replace(r, launches=tuple(replace(x, notes=notes, facts=STARTED | next(given)) for x in r.launches))
+        for r in run.results
+    ]
+    return replace(run, results=tuple(results))
+
+
 def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) -> None:
     busy = (Note(text="ran while the machine was busy", kind="busy"),)
     made = ab([figure(TIME, 1.0), figure(CPU, 1.0)], [figure(TIME, 1.5), figure(CPU, 1.5)])
@@ -225,6 +335,19 @@ def test_an_explanation_calls_nothing_that_the_verdict_does_not(tmp_path: Path) 
     assert found.headline is not None
     assert (found.headline.metric, found.headline.verdict) == (CPU, Verdict.REGRESSED)
     assert [effect.metric for effect in found.moved] == []  # the time is of disturbed launches
+
+
+def test_launches_that_all_failed_say_nothing_about_a_metric_but_others_do() -> None:
+    rule = replace(RULE, metrics=("rate",))
+    failed = [
+        replace(x, status=Status.FAILED, reason=Reason.CRASHED, measurements=())
+        for x in (launch(block=n, position=n, facts=STARTED) for n in range(2))
+    ]
+    both = [builders.result(side(name), failed[place]) for place, name in enumerate(("control", "treatment"))]
+    assert outcome_of(builders.run(*both, decision=rule)).exit_code == 3
+    made = replace(ab([figure(TIME, 1.0)], [figure(TIME, 1.0)]), decision=rule)
+    with pytest.raises(UnknownMetric, match=r"did not measure 'rate'; it measured process\.duration"):
+        outcome_of(made)
 
 
 def test_all_metrics_are_all_of_them() -> None:

@@ -7,10 +7,13 @@ import os
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from forked_python import ForkedPython
+
+from benchmodels.training.hooks import TrainingHooks
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.xdist_group("training")
@@ -107,6 +110,17 @@ def test_epochs_with_evaluation_between_them_agree_with_a_stopwatch_round_the_tr
     assert "training steps counted at AdamW.step(); one batch a step from a DataLoader" in found.messages
 
 
+def test_of_short_steps_only_some_losses_are_read(monkeypatch):
+    torch = pytest.importorskip("torch")
+    told: list[Any] = []
+    now_ms = iter((10, 11, 14, 15, 16, 40))
+    monkeypatch.setattr("benchmodels.training.hooks.perf_counter_ns", lambda: next(now_ms) * 1_000_000)
+    hooks = TrainingHooks(SimpleNamespace(backward=told.append), lambda: None, told.append)
+    for number in range(6):
+        hooks._note_loss(torch.tensor(float(number), requires_grad=True))
+    assert told == [0.0, None, None, 3.0, None, 5.0]
+
+
 def test_accumulated_and_scaled_gradients_with_two_optimizers(trained):
     found = trained("""
         loader, scaler = DataLoader(data, batch_size=8), torch.amp.GradScaler("cpu", init_scale=1024.0)
@@ -116,6 +130,7 @@ def test_accumulated_and_scaled_gradients_with_two_optimizers(trained):
         told = []
         for epoch in range(2):
             for number, (x, y) in enumerate(loader, start=1):
+                time.sleep(0.006)  # long enough for every loss to be read
                 loss = loss_of(model(x), y)
                 scaler.scale(loss).backward()
                 if number % 4 == 0:

@@ -97,3 +97,72 @@ def test_files_are_checked_and_every_wrong_one_is_told(path: str, tmp_path: Path
     assert [one["ok"] for one in body] == [False, False, False, True]
     assert body[0]["errors"][0]["line"] == 2
     assert body[3]["benchmarks"] == ["a", "b"]
+
+
+TASKS = """
+[DEFAULT]
+num_gpus = 8
+[metrics_speed]
+patterns = ['Speed: (\\\\d+)']
+metrics = ['speed']
+compute_method = ['average']
+[train]
+patterns = ['Speed: (\\\\d+)', 'loss=(\\\\S+)']
+metrics = ['speed', 'loss']
+compute_method = ['average', 'last']
+command_to_execute = python train.py --gpus 8
+[piped]
+command_to_execute = python eval.py | tail -1
+num_gpus = 0
+[broken]
+num_gpus = many
+command_to_execute = true
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> str:
+    (tmp_path / "task_config_template.cfg").write_text(TASKS)
+    return str(tmp_path / "task_config_template.cfg")
+
+
+def test_tasks_are_resolved_whatever_gpus_there_are(tasks: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(resolve, [tasks, "--json"])
+    assert done.exit_code == 0
+    entries = json.loads(done.stdout)
+    assert list(entries) == ["train", "piped"]
+    assert entries["train"] == {
+        "patterns": ["Speed: (\\d+)", "loss=(\\S+)"],
+        "metrics": ["speed", "loss"],
+        "compute_method": ["average", "last"],
+        "command_to_execute": "python train.py --gpus 8",
+        "num_gpus": 8,
+        "cwd": str(tmp_path),
+        "shell": False,
+        "definition": f"{tasks}:8 [train]",
+    }
+    assert entries["piped"]["shell"] is True
+    assert "runs in a shell" in done.stderr
+    assert "num_gpus is 'many'" in done.stderr
+    assert yaml.safe_load(CliRunner().invoke(resolve, [tasks]).stdout) == entries
+
+
+def test_the_drivers_task_file_is_found_where_it_lies(tasks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(tasks).parent)
+    monkeypatch.delenv("BENCHWRIGHT_CONFIG", raising=False)
+    monkeypatch.delenv("MILABENCH_CONFIG", raising=False)
+    assert list(json.loads(CliRunner().invoke(resolve, ["--json"]).stdout)) == ["train", "piped"]
+
+
+@pytest.mark.parametrize(("options", "names"), [(["--select", "tr*"], ["train"]), (["--exclude", "train"], ["piped"])])
+def test_tasks_are_selected_by_name_or_pattern(tasks: str, options: list[str], names: list[str]) -> None:
+    assert list(json.loads(CliRunner().invoke(resolve, [tasks, "--json", *options]).stdout)) == names
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [(["--select", "trian"], "train"), (["--override", "train.num_gpus=0"], "is a task file")]
+)
+def test_a_wrong_selection_of_tasks_or_an_override_is_refused(tasks: str, options: list[str], message: str) -> None:
+    error = CliRunner().invoke(resolve, [tasks, *options]).exception
+    assert isinstance(error, InvalidInput)
+    assert message in str(error)

@@ -87,6 +87,8 @@ def test_runtimes_go_by_their_aliases_too() -> None:
         "torch-eager",
         "onnxruntime-tensorrt",
     )
+    with pytest.raises(InvalidInput, match="unknown runtime 'onnx'; did you mean 'onnxruntime'"):
+        options_of({"runtimes": ("onnx",), "python": "/nonexistent/python"})
     with pytest.raises(InvalidInput, match="unknown runtime 'zzz'; use one of torch-eager"):
         options_of({"runtimes": ("zzz",), "python": "/nonexistent/python"})
     with pytest.raises(InvalidInput, match="unknown runtime 'remote'; name the other machine with --on ssh:HOST"):

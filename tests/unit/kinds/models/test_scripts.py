@@ -121,7 +121,7 @@ def test_arguments_may_be_separated_by_commas_as_mlagilitys_users_write_them() -
 
 
 def test_devices_have_the_names_of_mlagility_too(tmp_path: Path) -> None:
-    assert asked(tmp_path, devices=("x86,nvidia,cpu",)).models.devices == ("cpu", "cuda")
+    assert asked(tmp_path, devices=("x86,nvidia,cpu",)).devices == ("cpu", "cuda")
 
 
 def test_a_scripts_missing_docstring_and_broken_labels_are_told(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ import pytest
 
 from benchwright.app.requests import options_of
 from benchwright.app.resolve import resolve
+from benchwright.app.run import RunOrder, plan
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
-from benchwright.kinds.models.zoo.listing import forget_listings
+from benchwright.kinds.models.zoo.listing import ListedModel, forget_listings
 from benchwright.kinds.models.zoo.targets import is_zoo_target
+from benchwright.runs.base_folder import BaseFolder
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +86,25 @@ def test_tasks_and_labels_choose(tmp_path: Any) -> None:
     assert names(tmp_path, "example:*", select=("author=us",), exclude=("family=conv",)) == ["example:mlp@torch-eager"]
     assert names(tmp_path, "example:*", select=("m*",)) == ["example:mlp@torch-eager"]
     assert read(tmp_path, "example:mlp")[0].labels["author"] == "us"
+
+
+def test_a_run_takes_names_and_patterns_of_a_zoo_in_select(tmp_path: Any) -> None:
+    values = {"python": sys.executable, "select": ("m*",), "base": str(tmp_path)}
+    options = options_of(values, targets=("example:*",))
+    found = plan(RunOrder(options=options, base=BaseFolder(tmp_path), given=frozenset({"select"})))
+    assert [benchmark.name for benchmark in found.benchmarks] == ["example:mlp@torch-eager"]
+
+
+def test_where_sizes_come_from_is_part_of_the_identity_and_noted(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (usual,) = read(tmp_path, "example:mlp")
+    meant = [ListedModel(zoo="example", name="mlp", task="other", sizes_from="a list")]
+    monkeypatch.setattr("benchwright.kinds.models.zoo.kind.models_meant", lambda target, python: meant)
+    (listed,), (full,) = read(tmp_path, "example:mlp"), read(tmp_path, "example:mlp", scale="full")
+    assert model(listed).identity != model(usual).identity
+    assert model(listed).content != model(usual).content
+    assert (listed.notes, full.notes) == ((), ("sizes from a list",))
 
 
 def test_shards_and_shuffles_share_models_out(tmp_path: Any) -> None:

@@ -16,8 +16,9 @@ from benchwright.environments.package_indexes import PackageIndexes
 from benchwright.environments.tools import Tools
 from benchwright.executors.observer import Observer
 from benchwright.kinds.models.zoo import install as zoo_install
-from benchwright.kinds.models.zoo.install import Wanted, install_wanted
+from benchwright.kinds.models.zoo.install import install_wanted
 from benchwright.kinds.models.zoo.listing import ListedZoo
+from benchwright.kinds.models.zoo.wanted import Wanted
 from benchwright.runs.provenance.packages import site_folders
 
 FOR_ANOTHER = "raise RuntimeError('operator torchvision::nms does not exist')\n"
@@ -31,7 +32,11 @@ def installer(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
     return choose_installer(request.param, PackageIndexes(no_index=True, find_links=(str(tmp_path / "wheels"),)))
 
 
-def installed(words: list[str], place: Path, installer: Uv | Pip, monkeypatch: pytest.MonkeyPatch) -> Installed:
+def some(*words: str) -> Wanted:
+    return Wanted(name="some", words=words)
+
+
+def installed(wanted: Wanted, place: Path, installer: Uv | Pip, monkeypatch: pytest.MonkeyPatch) -> Installed:
     """Into an environment that has torch and a library that uses torchvision where it is there."""
     wheels = place / "wheels"
     for name, version, module in (
@@ -49,14 +54,14 @@ def installed(words: list[str], place: Path, installer: Uv | Pip, monkeypatch: p
     assert Tools().run(installer.install(python, ["torch", "numpy==1.0", "timm"]), log=log, env=env) == 0
     zoo = ListedZoo(zoo="x", torch="2.13.0+cpu")
     monkeypatch.setattr(zoo_install, "listed_zoos", lambda *_: {"x": zoo})  # ours, which knows the real torch only
-    (done,) = install_wanted([Wanted(name="some", words=tuple(words))], python, installer, place / "base", Observer())
+    (done,) = install_wanted([wanted], python, installer, place / "base", Observer())
     return done
 
 
 def test_an_install_that_breaks_a_library_is_undone_with_the_reason(
     installer: Uv | Pip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = installed(["torchvision", "numpy==2.0"], tmp_path, installer, monkeypatch)
+    done = installed(some("torchvision", "numpy==2.0"), tmp_path, installer, monkeypatch)
     assert done.status == "failed"
     assert str(done.detail).startswith(
         "with torchvision 0.28.0 beside torch 2.13.0+cpu, torchvision does not import "
@@ -75,6 +80,14 @@ def test_an_install_that_breaks_a_library_is_undone_with_the_reason(
 def test_an_install_after_which_all_imports_as_before_stays(
     installer: Uv | Pip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = installed(["harmless"], tmp_path, installer, monkeypatch)
+    done = installed(some("harmless"), tmp_path, installer, monkeypatch)
     assert (done.status, done.detail) == ("built", None)
     assert "harmless" in list_packages(site_folders(tmp_path / "env" / "bin" / "python"))
+
+
+def test_the_way_out_of_an_install_that_breaks_is_a_command_to_paste(
+    installer: Uv | Pip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = Wanted(name="timm", words=("torchvision",), zoo="timm", options=("--base", "/a b"))
+    done = installed(wanted, tmp_path, installer, monkeypatch)
+    assert str(done.detail).endswith("own: benchwright install --zoo timm --own-env --base '/a b'")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.spec.read.json_file import parse_json
-from benchwright.kinds.text_file import TextPlace
+from benchwright.kinds.text_file import Remark, TextPlace
 
 TEXT = '{\n  "a": {"b": [1, {"c": "x"}]},\n\t"d": "gpu_0\\/data"\n}\n'
 
@@ -56,8 +56,14 @@ def test_what_is_not_json_is_placed(text: str, where: str, said: str) -> None:
 def test_a_key_given_twice_is_told_and_the_last_counts() -> None:
     file = parse_json('{"a": 1,\n "a": {"b": 2}}', "a.json")
     assert file.value == {"a": {"b": 2}}
-    assert file.twice == ("a",)
+    assert file.remarks == (Remark("'a' appears twice, first in line 1; the last one counts", 2),)
     assert file.place(("a", "b")).line == 2
+
+
+def test_only_keys_of_one_object_are_doubled() -> None:
+    text = '{"a": ["a", {"a": 1}, {"a": "a"}],\n "b": "}{",\n "b" : {"\\u0062": 1, "b": 2}}'
+    assert [(remark.line, remark.what[:3]) for remark in parse_json(text, "a.json").remarks] == [(3, "'b'"), (3, "'b'")]
+    assert parse_json('[{"a": 1}, {"a": 1}]', "a.json").remarks == ()
 
 
 _VALUES = st.recursive(

@@ -317,12 +317,22 @@ def test_a_key_that_nothing_uses_is_told_and_a_placeholder_is_not(tmp_path: Path
     assert other.endswith(f"spec.json:12: 'mine' {unused}")
 
 
-def test_a_key_given_twice_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    path.write_text('{"model": {"name": "a"}, "tests": [{"identifier": "x", "command": "a", "command": "b"}]}')
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "s.json",
+            '{"model": {"name": "a"}, "tests": [{"identifier": "x",\n "commands": ["a"],\n "commands": ["b"]}]}',
+        ),
+        ("s.yaml", "{model: {name: a}, tests: [{identifier: x,\n commands: [a],\n commands: [b]}]}"),
+    ],
+)
+def test_a_key_given_twice_is_named_with_its_lines(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
     (found,) = read_specification(str(path), SpecOptions())
     assert spec_of(found).commands == ("b",)
-    assert "'command' is given more than once" in found.notes[0]
+    assert found.notes == (f"{path}:3: 'commands' appears twice, first in line 2; the last one counts",)
 
 
 def test_yaml_is_read_alike(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_everything_else_an_entry_may_say(tmp_path: Path, code: Path) -> None:
 
 
 def test_metrics_of_the_command_line_are_added(tmp_path: Path, code: Path) -> None:
-    more = Options(metrics=(parse_metric_option("b"),))
+    more = Options(metrics=("b",))
     assert [m.name for m in one(tmp_path, "metrics: {a: null}", more).metrics] == ["a", "b"]
     with pytest.raises(InvalidInput, match="metric 'b' is given twice"):
         one(tmp_path, "metrics: {b: null}", more)

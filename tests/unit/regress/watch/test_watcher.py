@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from small_repository import SmallRepository
 
-from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput, UnknownMetric
 from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Verdict
 from benchwright.regress.builds import BuiltRevision, RevisionNotBuilt
@@ -34,6 +34,7 @@ class Bench:
         self.speeds: dict[str, float] = {}
         self.unbuildable: set[str] = set()
         self.failing: set[str] = set()  # programs that fail
+        self.silent: set[str] = set()  # programs that measure something else
         self.offline = False
         self.first: str | None = None
         self.broken_machine = False
@@ -110,6 +111,8 @@ class Bench:
         if self.broken_machine:
             raise CannotMeasure("the agent died")
         treatment = trial.treatment.commit.subject
+        if treatment in self.silent:
+            raise UnknownMetric("r did not measure 'time'", metric="time", remedy="it measured process.duration")
         if trial.control is None:
             return Measured(run="r", broken={"loop": "exit code 1"} if treatment in self.failing else {})
         control = trial.control.commit.subject
@@ -273,6 +276,21 @@ def test_a_commit_that_cannot_be_measured_is_told_once_and_comes_again(bench: Be
     assert bench.commit_file.read() == second
     assert bench.watch() == 0
     assert bench.steps == ["pull"]
+
+
+def test_a_commit_without_a_metric_that_others_have_is_not_measured_and_the_next_follows(bench: Bench) -> None:
+    bench.commit("base")
+    bench.silent.add("base")
+    with pytest.raises(InvalidInput, match="did not measure 'time'"):  # no commit is known to have it
+        bench.watch()
+    bench.silent.clear()
+    bench.watch()
+    bench.silent.add("silent")
+    bench.commit("silent")
+    bench.commit("after")
+    assert bench.watch() == 3
+    assert bench.outcomes == {"silent": "not measured", "after": "same"}
+    assert bench.records[0].notes == ("--metric: r did not measure 'time'; it measured process.duration",)
 
 
 def test_where_nothing_can_be_had_the_next_commit_follows_and_then_it_comes_back(bench: Bench) -> None:

@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput, did_you_mean
+from benchwright.core.errors import CannotMeasure, Interrupted
 from benchwright.environments.built import Installed
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.tools import Stopped, Tools
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
-from benchwright.kinds.models.corpora import corpus_folder, shipped_corpora
 from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
-from benchwright.kinds.models.zoo.targets import CORPORA
 from benchwright.kinds.models.zoo.trial import TriedEnvironment, broken_by, environment_of, undoing
-
-_ALWAYS = ("torch", "numpy")  # outputs are checked with numpy, which torch does not bring
-_REQUIREMENTS = "requirements.txt"
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A zoo or a corpus, and what pip is told to install for it."""
-
-    name: str
-    words: tuple[str, ...]
-    zoo: str | None = None
-
-
-def wanted_of(zoos: Sequence[str], corpora: Sequence[str], python: str) -> list[Wanted]:
-    """InvalidInput for an unknown zoo or corpus."""
-    known = listed_zoos(python)
-    meant = [(zoo, zoo) for zoo in zoos]
-    found: list[Wanted] = []
-    for name in corpora:
-        folder = corpus_folder(name)
-        if os.path.isdir(folder):
-            file = os.path.join(folder, _REQUIREMENTS)
-            found.append(Wanted(name=name, words=("-r", file) if os.path.isfile(file) else ()))
-        elif name in CORPORA:
-            meant.append((name, CORPORA[name].partition(":")[0]))
-        else:
-            remedy = did_you_mean(name, [*shipped_corpora(), *CORPORA]) or "see 'benchwright find --corpora'"
-            raise InvalidInput(f"unknown corpus '{name}'", where="--corpus", remedy=remedy)
-    for name, zoo in meant:
-        if zoo not in known:
-            remedy = did_you_mean(zoo, known) or f"use one of {', '.join(known)}"
-            raise InvalidInput(f"unknown zoo '{zoo}'", where="--zoo", remedy=remedy)
-        found.append(Wanted(name=name, words=known[zoo].packages, zoo=zoo))
-    return found
+from benchwright.kinds.models.zoo.wanted import ALWAYS, Wanted, still_missing
 
 
 def install_wanted(
@@ -84,11 +48,11 @@ def _install(
     Path(log).unlink(missing_ok=True)
     observer.on_step(one.name, f"installing into the environment of {python}", log)
     before = environment_of(python)
-    argv = installer.install(python, [*_ALWAYS, *one.words, "-c", str(pins)])
+    argv = installer.install(python, [*ALWAYS, *one.words, "-c", str(pins)])
     code = tools.run(argv, log=log, env=installer.environment(os.environ))
     forget_listings()
     why = _failure(log) if code else _undone_if_broken(one, python, before, installer, log, tools)
-    why = why or _still_missing(one, python)
+    why = why or still_missing(one, python)
     seconds = round(time.monotonic() - began, 3)
     observer.on_step_done(one.name, "failed" if why else "")
     status = "failed" if why else "built" if _changed(log) else "reused"
@@ -123,17 +87,11 @@ def _remedy(one: Wanted, torch: str) -> str:
     """Builds for that torch, or an environment of the zoo's own."""
     label = torch.partition("+")[2]
     index = f"add --index with PyTorch's address of builds for {label}, or " if label else ""
-    option = "--zoo" if one.zoo else "--corpus"
-    own = f"python -m venv {one.name}-env, then benchwright install {option} {one.name} --python {one.name}-env/bin/python"
+    if one.zoo:
+        own = shlex.join(["benchwright", "install", "--zoo", one.zoo, "--own-env", *one.options])
+        return f"{index}give it an environment of its own: {own}"
+    own = f"python -m venv {one.name}-env, then benchwright install --corpus {one.name} --python {one.name}-env/bin/python"
     return f"{index}give it an environment of its own: {own}, and run it with the same --python"
-
-
-def _still_missing(one: Wanted, python: str) -> str | None:
-    """Why its models cannot be listed although all was installed; None if they can."""
-    if one.zoo is None:
-        return None
-    zoo = listed_zoos(python, [one.zoo])[one.zoo]
-    return zoo.problem or (None if zoo.version else f"{python} does not find it after the install")
 
 
 def _failure(log: str) -> str:

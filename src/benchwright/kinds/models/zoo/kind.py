@@ -13,8 +13,7 @@ from pathlib import Path
 import benchmodels.zoo
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.model import ZOO_SCALES
-from benchwright.kinds.interpreter import default_python
+from benchwright.core.model import ZOO_SCALES, Model
 from benchwright.kinds.models.benchmarks import (
     USUAL_STOP,
     USUAL_WARMUP,
@@ -25,6 +24,7 @@ from benchwright.kinds.models.benchmarks import (
     with_profile,
 )
 from benchwright.kinds.models.kind import ModelsKind
+from benchwright.kinds.models.zoo.interpreters import ZooPythons, is_own_environment
 from benchwright.kinds.models.zoo.listing import ListedModel
 from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
 from benchwright.kinds.sweep import is_variable, named_point, sweep_points, variables
@@ -47,9 +47,9 @@ class ZooKind(ModelsKind):
         return is_zoo_target(target)
 
     def read(self, target: str, options: Options) -> list[Benchmark]:
-        python = options.python or default_python()
+        pythons = ZooPythons(options.python, options.zoos)
         models = chosen(
-            models_meant(target, python),
+            models_meant(target, pythons),
             tasks=options.tasks,
             select=options.select,
             exclude=options.exclude,
@@ -59,28 +59,40 @@ class ZooKind(ModelsKind):
             benchmark
             for model in models
             for point in sweep_points(options.params, options.sweep)
-            for benchmark in _benchmarks(model, point, options, python)
+            for benchmark in _benchmarks(model, point, options, pythons)
+        ]
+
+    def warnings(self, benchmarks: Sequence[Benchmark], options: Options) -> list[str]:
+        works = [b.workload for b in benchmarks if isinstance(b.workload, Model) and b.workload.zoo]
+        zoos = {(str(work.zoo).partition(":")[0], work.python) for work in works}
+        return [
+            f"{zoo}: measured in its own environment, {os.path.dirname(os.path.dirname(python))}; --python chooses another"
+            for zoo, python in sorted(zoos)
+            if is_own_environment(python, zoo)
         ]
 
 
-def _benchmarks(model: ListedModel, point: dict[str, str], options: Options, python: str) -> Iterable[Benchmark]:
+def _benchmarks(
+    model: ListedModel, point: dict[str, str], options: Options, pythons: ZooPythons
+) -> Iterable[Benchmark]:
     asked = _parameters(options.script_args) | {k: v for k, v in point.items() if not is_variable(k)}
     scale = _checked_scale(asked.pop(_SCALE, options.scale))
     shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
-    zoo = zoo_of(model.zoo, python, model.target)
+    zoo = zoo_of(model.zoo, pythons, model.target)
+    sizes_from = [model.sizes_from] if model.sizes_from else []
     for runtime, device, precision in variants(options):
         workload = model_of(
             options,
             runtime=runtime,
             device=device,
             precision=precision,
-            python=python,
+            python=pythons.of(model.zoo),
             cwd=options.cwd or os.getcwd(),
             zoo=model.target,
             scale=scale,
             zoo_parameters=asked,
-            identity=_digest(model.canonical, scale, sorted(asked.items())),
-            content=_digest(zoo.version, zoo.torch, _sources()),
+            identity=_digest(model.canonical, scale, sorted(asked.items()), *sizes_from),
+            content=_digest(zoo.version, zoo.torch, _sources(), *sizes_from),
             class_=model.target,
         )
         yield from with_profile(
@@ -95,8 +107,14 @@ def _benchmarks(model: ListedModel, point: dict[str, str], options: Options, pyt
                 parameters=shown,
                 env=variables(point),
                 labels={**model.all_labels, _SCALE: scale},
+                notes=_notes(model, scale),
             )
         )
+
+
+def _notes(model: ListedModel, scale: str) -> tuple[str, ...]:
+    """Where sizes come from; at scale tiny they are none of the model's own."""
+    return (f"sizes from {model.sizes_from}",) if model.sizes_from and scale != ZOO_SCALES[0] else ()
 
 
 def _parameters(words: Sequence[str]) -> dict[str, str]:

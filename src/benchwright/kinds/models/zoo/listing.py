@@ -25,6 +25,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     labels: dict[str, str] = {}
     same_as: str = ""
+    sizes_from: str = ""  # part of its identity, if its sizes may differ between machines
 
     @property
     def target(self) -> str:

@@ -11,10 +11,11 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.models.script_notes import matches_label
+from benchwright.kinds.models.zoo.interpreters import ZooPythons
 from benchwright.kinds.models.zoo.listing import ListedModel, ListedZoo, listed_zoos
 
 _TARGET = re.compile(r"[A-Za-z][\w-]+:(?![:/\\])[^\s]+", re.ASCII)
-# Corpora of the tools that came before, by their names there.
+# Corpora of the tools that came before, by their names there; `popular` is short for the last.
 CORPORA = {
     "transformers": "transformers:*",
     "diffusers": "diffusers:*",
@@ -23,6 +24,7 @@ CORPORA = {
     "torch_hub": "torch-hub:*",
     "graph_convolutions": "pyg:*",
     "popular_on_huggingface": "hf:*",
+    "popular": "hf:*",
 }
 
 
@@ -42,20 +44,21 @@ def words_of(target: str) -> list[tuple[str, str]]:
     return words
 
 
-def models_meant(target: str, python: str) -> list[ListedModel]:
+def models_meant(target: str, pythons: ZooPythons) -> list[ListedModel]:
     """In the order of the zoo, each once; InvalidInput for an unknown zoo or name, or a zoo that is not installed."""
     found: dict[str, ListedModel] = {}
     for zoo, word in words_of(target):
-        listed = zoo_of(zoo, python, target)
+        listed = zoo_of(zoo, pythons, target)
         for model in _matching(listed, word, target):
             found.setdefault(model.target, model)
     return list(found.values())
 
 
-def zoo_of(name: str, python: str, target: str) -> ListedZoo:
-    """The zoo as that interpreter has it."""
+def zoo_of(name: str, pythons: ZooPythons, target: str) -> ListedZoo:
+    """The zoo as its interpreter has it."""
     from benchmodels.zoo.registry import BUILT_IN
 
+    python = pythons.of(name)
     known = listed_zoos(python, [name] if name in BUILT_IN else ())
     if name not in known:
         remedy = did_you_mean(name, known) or f"name one of {', '.join(known)}, or install its plug-in"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.text_file import LONGEST_SHOWN, Path, TextPlace
+from benchwright.kinds.text_file import LONGEST_SHOWN, Path, Remark, TextPlace, appears_twice
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _REMEDIES = {
@@ -27,6 +27,7 @@ _REMEDIES = {
     "Invalid \\escape": "write a backslash as \\\\",
     "Extra data": "put one value in a file",
 }
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.S)
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -36,7 +37,7 @@ class JsonFile(msgspec.Struct, frozen=True):
     path: str
     text: str
     value: Any = None
-    twice: tuple[str, ...] = ()  # keys that are given more than once in one object; the last value counts
+    remarks: tuple[Remark, ...] = ()
 
     def place(self, path: Path, *, key: bool = False) -> TextPlace:
         """The place of the value at `path`, or of its key; of the nearest value around it if there is none."""
@@ -59,16 +60,12 @@ class JsonFile(msgspec.Struct, frozen=True):
 def parse_json(text: str, path: str) -> JsonFile:
     """InvalidInput points at what is wrong. A byte order mark is skipped."""
     text = text.removeprefix("\ufeff")
-    twice: dict[str, None] = {}
+    is_doubled = False
 
     def pairs(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_doubled
         made = dict(found)
-        if len(made) < len(found):
-            seen: set[str] = set()
-            for key, _ in found:
-                if key in seen:
-                    twice[key] = None
-                seen.add(key)
+        is_doubled = is_doubled or len(made) < len(found)
         return made
 
     try:
@@ -84,7 +81,23 @@ def parse_json(text: str, path: str) -> JsonFile:
         raise InvalidInput("values are nested too deep", where=path, remedy="take some levels out") from None
     except ValueError:  # Python refuses to read a number of thousands of digits
         raise InvalidInput("a number is too long", where=path, remedy="write it shorter") from None
-    return JsonFile(path, text, value, tuple(twice))
+    return JsonFile(path, text, value, tuple(_doubled_keys(text)) if is_doubled else ())
+
+
+def _doubled_keys(text: str) -> Iterator[Remark]:
+    """A remark for each key that an object already has."""
+    opened: list[dict[str, int]] = []  # for each object or list around this place: where its keys are
+    for token in _TOKEN.finditer(text):
+        if token[0] in "{[":
+            opened.append({})
+        elif token[0] in "}]":
+            opened.pop()
+        elif text.startswith(":", _skip(text, token.end())):
+            key: str = json.loads(token[0])
+            first = opened[-1].setdefault(key, token.start())
+            if first != token.start():
+                what = appears_twice(key, _place(text, first).line)
+                yield Remark(what, _place(text, token.start()).line)
 
 
 class _NotJson(Exception):

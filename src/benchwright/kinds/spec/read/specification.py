@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from benchwright.kinds.naming import with_unique_names
 from benchwright.kinds.spec.observers.converters import patterns_of
 from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.document import load
-from benchwright.kinds.spec.read.json_file import JsonFile
 from benchwright.kinds.spec.read.keys import META
 from benchwright.kinds.spec.read.seed_command import command_of
 from benchwright.kinds.spec.read.tests import ReadTest, tests_of
@@ -72,9 +71,9 @@ def _tests_below(
     if isinstance(value, dict) and "benchmarks" in value and "tests" not in value:
         yield from _tests_of_list(file, meta, above, framework)
         return
-    repeated = tuple(f"{path}: '{key}' is given more than once; the last value counts" for key in _twice(file))
+    remarks = tuple(f"{path}:{remark.line}: {remark.what}" for remark in file.remarks)
     for read in tests_of(file, meta, framework):
-        yield msgspec.structs.replace(read, notes=(*read.notes, *repeated))
+        yield msgspec.structs.replace(read, notes=(*read.notes, *remarks))
 
 
 def _tests_of_list(
@@ -115,10 +114,6 @@ def _located(file: PlacedValues, name: str, number: int) -> str:
     names = os.listdir(near) if os.path.isdir(near) else []
     remedy = did_you_mean(os.path.basename(name), names) or "check the path; it is relative to this file"
     raise file.error(f"no such file: {name}", ("benchmarks", number), remedy)
-
-
-def _twice(file: PlacedValues) -> Sequence[str]:
-    return file.twice if isinstance(file, JsonFile) else ()
 
 
 def _benchmarks(read: ReadTest, options: SpecOptions, pair: str) -> list[Benchmark]:

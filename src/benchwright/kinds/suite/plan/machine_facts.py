@@ -14,6 +14,7 @@ _SAME_NAME = ("cpu", "cuda", "xpu", "hpu", "mps", "xla", "ipu", "mtia")  # arch 
 _CCL = {"cuda": "nccl", "rocm": "rccl", "hpu": "hccl", "xpu": "ccl"}
 _COUNTED = ("cuda", "cpu")  # their number is known: the driver reports CUDA's, and a CPU has none
 _SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_SSH_PORT = 22  # what scripts see where the system file names none
 _THIS_MACHINE = Node(name="localhost", ip="127.0.0.1", main=True)
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 16
 
@@ -117,8 +118,8 @@ def _described(node: Node) -> dict[str, object]:
         "main": node.main,
         "hostname": node.hostname or node.ip,
         "user": node.user,
-        "port": node.port,
-        "sshport": node.port,
+        "port": node.port or _SSH_PORT,
+        "sshport": node.port or _SSH_PORT,
     }
 
 

@@ -320,7 +320,7 @@ def test_a_suite_without_a_base_folder_cannot_be_planned() -> None:
 
 
 def test_per_gpu_repeats_carry_their_number() -> None:
-    plan = planned(entry("b", placement=PER_GPU), gpus=2, repeat=2)
+    plan = planned(entry("b", placement=PER_GPU), gpus=2, options=Options(repeat=2))
     assert [[job.id for job in jobs] for jobs in plan.launches] == [["b.R0.D0", "b.R0.D1"], ["b.R1.D0", "b.R1.D1"]]
     configs = [json.loads(job.env["MILABENCH_CONFIG"] or "") for jobs in plan.launches for job in jobs]
     assert [c["tag"] for c in configs] == [["b", r, d] for r in ("R0", "R1") for d in ("D0", "D1")]

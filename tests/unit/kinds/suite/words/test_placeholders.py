@@ -57,6 +57,7 @@ CONTEXT = Context(
         ("expr({odd})", 'it\'s {n_worker} \\ "x"'),
         ("expr({system.arch})", "cuda"),
         ("expr('{{n_worker}}')", "{n_worker}"),
+        ("auto", "auto"),  # milabench gives the script the name of a function here: --device of its retired ppo
         ("model.auto(3)", "model.auto(3)"),
         ("my_expr(3)", "my_expr(3)"),
         ("f(x)", "f(x)"),
