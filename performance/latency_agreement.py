@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _by_hand import loaded_by_hand, model_named, native_call
 from _turns import in_turns
 
-from benchmodels.runtimes.base import ARTIFACT, ArtifactFolder, CollectedSteps, Options
+from benchmodels.runtimes.base import ARTIFACT, ArtifactFolder, CollectedSteps, RuntimeOptions
 from benchmodels.runtimes.registry import known_runtimes, runtime_named
 
 PATHS = os.pathsep.join(filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))
@@ -122,7 +122,7 @@ class Ours:
                 rest = b""
 
 
-def one(name: str, model: str, options: Options, pairs: int, folder: str) -> dict[str, Any]:
+def one(name: str, model: str, options: RuntimeOptions, pairs: int, folder: str) -> dict[str, Any]:
     """Measures one runtime with one model, in this process."""
     runtime, captured = runtime_named(name), model_named(model)
     if runtime.kind == ARTIFACT:
@@ -229,7 +229,7 @@ class OurRun:
         return float(found["own_us"])
 
 
-def built(options: Options, folder: str) -> dict[str, float]:
+def built(options: RuntimeOptions, folder: str) -> dict[str, float]:
     """Our calls of a model that lies there built, for as long as benchmark_app runs; without torch, so that both begin together."""
     import numpy
 
@@ -267,7 +267,7 @@ def show(name: str, model: str, found: dict[str, Any]) -> bool:
     return good
 
 
-def compare_with_app(options: Options, rounds: int) -> bool:
+def compare_with_app(options: RuntimeOptions, rounds: int) -> bool:
     """Ours beside benchmark_app, and that beside itself: the noise floor. Whether ours lies within it."""
     import numpy
 
@@ -315,7 +315,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     given = parse()
-    options = Options(given.device, "fp32", given.threads)
+    options = RuntimeOptions(given.device, "fp32", given.threads)
     if given.child:
         name, *rest = given.what
         if name == "built":

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchwright.app.measure import measure
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.executors.fake import FakeExecutor
 from benchwright.runs.base_folder import BaseFolder
 
@@ -46,7 +46,7 @@ def make_runs(base: Path, count: int) -> None:
     """One run is made; the others are copies of it with a time and an id of their own."""
     benchmark = Benchmark(name="b", workload=Command(argv=("true",), cwd="/"), source="command line")
     samples = [0.01 + 0.0001 * n for n in range(50)]
-    run = measure([benchmark], RunSettings(), base=BaseFolder(base), name="b", executor=FakeExecutor({"b": samples}))
+    run = measure([benchmark], Options(), base=BaseFolder(base), name="b", executor=FakeExecutor({"b": samples}))
     first = Path(run.folder)
     for number in range(1, count):
         copy = first.with_name(f"b.{number}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from benchwright.app.measure import measure
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.metric import MetricSpec
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.executors.fake import FakeExecutor
 from benchwright.runs.base_folder import BaseFolder
 
@@ -33,7 +33,7 @@ def make_run(base: Path, count: int) -> None:
     ]
     samples = {b.name: [100.0 + i for i in range(20)] for b in benchmarks}
     with FakeExecutor(samples) as executor:
-        measure(benchmarks, RunSettings(repeat=2), base=BaseFolder(base), name="many", executor=executor)
+        measure(benchmarks, Options(repeat=2), base=BaseFolder(base), name="many", executor=executor)
 
 
 def cpu_s(argv: list[str], env: dict[str, str]) -> float:

@@ -20,8 +20,8 @@ import yaml
 
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import SuitePaths, System
-from benchwright.core.settings import RunSettings
-from benchwright.kinds.base import KindOptions
+from benchwright.options.table import Options
+from benchwright.kinds.base import Options
 from benchwright.kinds.registry import kind_of
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import read_suite
@@ -70,9 +70,9 @@ def plan(path: str) -> None:
         memory_bytes=1 << 36, python="3.11",
     )  # fmt: skip
     make_plan(
-        SuiteKind().read(path, KindOptions()),
+        SuiteKind().read(path, Options()),
         machine,
-        RunSettings(suite_paths=paths),
+        Options(suite_paths=paths),
         kind_of,
         folder="/b/runs/x",
         probe_path=None,

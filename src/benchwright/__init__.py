@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
-    from benchwright.api import ComparedRuns, CompareOptions, RunOptions, ShownRun
+    from benchwright.api import ComparedRuns, CompareOptions, ShownRun
     from benchwright.core.run import Run
+    from benchwright.options.keywords import RunOptions
 
     Text = str | os.PathLike[str]
 
@@ -36,7 +37,7 @@ def run(
 
     `target` is a command as a list of words, or the path of a suite, task file, script or model file. The keywords are
     the options of the command line with `_` for `-`, a plural for what is repeatable (`metrics`, `runtimes`), and a
-    mapping for pairs (`env`, `labels`, `params`): see `benchwright.api.RunOptions`. Values are written as on the
+    mapping for pairs (`env`, `labels`, `params`): see `benchwright.options.keywords.RunOptions`. Values are written as on the
     command line (`timeout="10m"`), or as numbers. `progress`: show it on stderr, or below a notebook's cell; None: only
     in a notebook. `cache_dir`: another name of `base`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from benchwright.app.results.kept_runs import Results
 from benchwright.app.run import run as run_order
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.run import Result, Run
+from benchwright.options.keywords import RunOptions, Text
 
 if TYPE_CHECKING:
     from benchwright.app.run import RunOrder
@@ -28,135 +29,6 @@ if TYPE_CHECKING:
     from benchwright.report.base import Report
 
 _WIDTH = 100  # of a report that Python prints
-Text = str | os.PathLike[str]
-Texts = str | Sequence[str]  # one, or several
-
-
-class RunOptions(TypedDict, total=False):
-    """Keywords of `benchwright.run`: the options of `benchwright run`, by their names in `app.options`."""
-
-    # What to measure
-    commands: Texts
-    shell: bool
-    metrics: Texts
-    name: str | None
-    format: str | None
-    modules: Texts
-    as_: str | None
-    script_args: Texts | None
-    python: Text | None
-    cwd: Text | None
-    env: Mapping[str, str | None] | None
-    search_dirs: Texts
-    all_scripts: bool
-    shard: str | None
-    shuffle: bool
-    params: Mapping[str, Sequence[object]] | None
-    sweep: str
-    # How to measure it
-    repeat: int | str
-    warmup_runs: int
-    prepare: Texts
-    setup: str | None
-    cleanup: str | None
-    ignore_failure: bool
-    interleave: bool | None
-    turns: str | float | None
-    stop: str | int | None
-    warmup: str | int | None
-    loop: str | None
-    timeout: str | float | None
-    stop_grace: str | float | None
-    max_memory: str | None
-    lock_clocks: str | None
-    cores: str | Sequence[int] | None
-    on: str | None
-    remote_dir: Text | None
-    platform: str | None
-    device_names: Texts
-    excluded_devices: Texts
-    jobs: int | None
-    sample_interval: str | float
-    seed: int
-    validations: Texts
-    # Models
-    runtimes: Texts
-    devices: Texts
-    precisions: Texts
-    threads: int | None
-    streams: int
-    items: int | None
-    max_depth: int
-    weights: bool
-    cold: bool
-    overlap: bool
-    lean_cache: bool
-    build_jobs: int | None
-    profile: bool
-    shapes: Mapping[str, str | Sequence[int]] | None
-    trust: bool
-    find_timeout: str | float
-    rebuild: str
-    scale: str
-    onnx_opset: int | None
-    sequence_file: Text | None
-    build_only: bool
-    export_only: bool
-    build_timeout: str | float
-    # Task files
-    tasks: Texts
-    framework: str | None
-    metrics_suffix: str | None
-    num_gpus: int | None
-    epochs: int | None
-    kvstore: str | None
-    dtype: str | None
-    set_flags: Mapping[str, str] | None
-    remove_flags: Texts
-    metrics_policy: str | None
-    command_to_execute: str | None
-    data_set: str | None
-    metrics_template: Text | None
-    # Suites
-    configs: Texts
-    system: Text | None
-    select: Texts
-    exclude: Texts
-    overrides: Texts
-    use_current_env: bool
-    no_setup: bool
-    size: str | int | None
-    capacity: str | None
-    scaling: Text | None
-    save_scaling: Text | None
-    # Specifications
-    programs: Texts
-    info: str | None
-    string_map: str | None
-    shared_libs: Texts
-    root_model_dir: Text | None
-    model_cache: Text | None
-    force_model_cache: bool
-    offline: bool
-    run_type: str | None
-    regressed_types: str | None
-    screen_reporter: bool
-    android_dir: str | None
-    # Results
-    labels: Mapping[str, str] | None
-    tags: Texts
-    local_reporter: Text | None
-    remote_reporter: str | None
-    remote_access_token: str | None
-    run_name: str | None
-    keep_env: Texts
-    share: bool
-    discard_logs: bool
-    base: Text | None
-    resume: str | None
-    anyway: bool
-    store: str | None
-    no_store: bool
 
 
 class CompareOptions(TypedDict, total=False):
@@ -266,7 +138,7 @@ def run(
         order = order_of(values, given, targets=[os.fspath(target)])
     else:
         order = order_of(values, given, command=[str(word) for word in target])
-    if order.request.names_devices:
+    if order.options.names_devices:
         from benchwright.app.lab.selection import order_for_device
 
         order = order_for_device(order)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.inputs.task_overrides import TaskOverrides
-from benchwright.kinds.base import KindOptions
+from benchwright.kinds.tasks.overrides import TaskOverrides
 from benchwright.kinds.tasks.read import TaskKind, read_tasks
 from benchwright.kinds.tasks.syntax import read_task_file
+from benchwright.options.table import Options
 
 ROOT = Path(__file__).parents[2]
 OURS = Path(__file__).parent / "driver" / "tasks.cfg"
@@ -32,7 +32,7 @@ def command(benchmark: Benchmark) -> str:
 def test_the_real_file_is_recognised_and_read_whole() -> None:
     source = TaskKind()
     assert source.recognises(str(REAL))
-    benchmarks = source.read(str(REAL), KindOptions())
+    benchmarks = source.read(str(REAL), Options())
     sections = read_task_file(str(REAL)).sections
     assert [b.name for b in benchmarks] == [n for n in sections if not n.startswith("metrics_")]
     assert len(benchmarks) == 18

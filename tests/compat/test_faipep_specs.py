@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from builders import MACHINE
 
-from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.core.settings import RunSettings
 from benchwright.kinds.registry import kind_for, kind_of
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 
 REAL = Path(__file__).parents[3] / "shared" / "compat" / "faipep"
@@ -29,7 +29,7 @@ def test_a_real_specification_loads_and_plans(name: str, tmp_path: Path) -> None
     found = read_specification(path, options)
     assert found
     assert not [note for b in found for note in b.notes]
-    plan = make_plan(found, MACHINE, RunSettings(), kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
+    plan = make_plan(found, MACHINE, Options(), kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
     for (job,) in plan.launches:
         words = " ".join((*job.argv, *job.files.values()))
         assert "/bin/echo --" in words

@@ -66,7 +66,7 @@ def planned_job(sample: Path, plan: StoredPlan) -> Job:
     planned = make_plan(
         plan.benchmarks,
         machine_of(sample),
-        plan.settings,
+        plan.options,
         kind_of,
         folder=str(sample),
         probe_path=None,
@@ -83,7 +83,7 @@ def recorded_again(sample: Path) -> Run:
     job = planned_job(sample, plan)
     launch = record_stream(job.stream, job, benchmark, kind_of)
     result = Result(benchmark=benchmark, status=launch.status, launches=(launch,))
-    result = msgspec.structs.replace(result, checks=check(result, plan.settings.validations))
+    result = msgspec.structs.replace(result, checks=check(result, plan.options.validations))
     written = read(sample / "run.json")
     return Run(
         id=written["id"],
@@ -105,7 +105,7 @@ def test_a_plan_is_read_and_makes_the_same_job_again(sample: Path) -> None:
     plan = RunFolder(sample).read_plan()
     (benchmark,) = plan.benchmarks
     assert (benchmark.name, [m.name for m in benchmark.metrics]) == ("small_loop", ["speed", "loss"])
-    assert (plan.settings.repeat, plan.labels) == (1, {"purpose": "sample"})
+    assert (plan.options.repeat, plan.labels) == (1, {"purpose": "sample"})
     job = planned_job(sample, plan)
     assert Path(job.stream).is_file()
     assert job.argv == ("python", "small_loop.py")

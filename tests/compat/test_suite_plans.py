@@ -14,10 +14,10 @@ from suites import PATHS, machine_with, planned
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.node.system import Sizing, System
 from benchwright.core.status import Reason
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.scaling_file import read_scaling
 from benchwright.kinds.suite.system_file import read_system
+from benchwright.options.table import Options
 
 CONFIG = Path(__file__).parents[3] / "shared" / "compat" / "milabench" / "config"
 PLACEHOLDER = re.compile(r"(?<!\{)\{[A-Za-z_][\w.]*\}|(?<!\w)(auto|auto_batch|expr)\(")
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not CONFIG.is_dir(), reason="milabench's own sui
 
 @pytest.fixture(scope="module")
 def benchmarks() -> list[Benchmark]:
-    return SuiteKind().read(str(CONFIG / "all.yaml"), KindOptions())
+    return SuiteKind().read(str(CONFIG / "all.yaml"), Options())
 
 
 def words(benchmarks: list[Benchmark], name: str, **how: object) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from literal_resolution import literal_resolution
 
 from benchwright.core.benchmark import Script
 from benchwright.core.stop_rule import StopRule, Warmup
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.registry import kind_for
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import read_suite, suite_file
+from benchwright.options.table import Options
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "compat" / "milabench" / "config"
@@ -57,7 +57,7 @@ def test_the_whole_of_all_yaml_becomes_benchmarks() -> None:
     source = kind_for(path)
     assert source is not None
     assert source.name == "suite"
-    benchmarks = {b.name: b for b in source.read(path, KindOptions())}
+    benchmarks = {b.name: b for b in source.read(path, Options())}
     suite = read_suite(path)
     assert list(benchmarks) == list(suite.selected)
     assert len(suite.entries) == 54
@@ -95,7 +95,7 @@ def test_ci_changes_what_all_says() -> None:
     assert suite.entries["resnet50"]["voir"]["options"]["stop"] == 5
     assert suite.entries["resnet50"]["argv"]["--epochs"] == 2
     assert suite.entries["dinov2-giant-single"]["argv"][0] == "--output-dir"
-    found = {b.name: b for b in SuiteKind().read(str(REAL / "ci.yaml"), KindOptions())}
+    found = {b.name: b for b in SuiteKind().read(str(REAL / "ci.yaml"), Options())}
     assert found["resnet50"].warmup == Warmup(seconds=1.0)
     assert found["resnet50"].source == f"{REAL / 'ci.yaml'}:{line_of('ci.yaml', 'resnet50:')} [resnet50]"
     assert found["t5"].source == f"{REAL / 'ci.yaml'} ({REAL / 'all.yaml'}:{line_of('all.yaml', 't5:')}) [t5]"

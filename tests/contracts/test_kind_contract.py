@@ -15,10 +15,10 @@ from suites import PATHS, machine_with
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
-from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.base import Kind
 from benchwright.kinds.registry import KINDS, kind_for, kind_named, kind_of
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 from benchwright.record import record_launch
 
@@ -49,7 +49,7 @@ def test_its_own_kind_is_recognised_and_read_without_writing(kind: Kind, tmp_pat
     found = kind_for(str(path))
     assert found is not None
     assert found.name == kind.name
-    benchmarks = kind.read(str(path), KindOptions())
+    benchmarks = kind.read(str(path), Options())
     assert len(benchmarks) == 1
     assert msgspec.json.decode(msgspec.json.encode(benchmarks[0]), type=Benchmark) == benchmarks[0]
     assert sorted(p.name for p in tmp_path.iterdir()) == [name]
@@ -66,7 +66,7 @@ def test_any_content_is_benchmarks_or_a_placed_error(kind: Kind, tmp_path: Path,
     path = tmp_path / EXAMPLES[kind.name][0]
     path.write_bytes(content)
     try:
-        found = kind.read(str(path), KindOptions())
+        found = kind.read(str(path), Options())
     except InvalidInput as error:
         found, said = [], str(error)
     else:
@@ -79,11 +79,11 @@ def test_any_content_is_benchmarks_or_a_placed_error(kind: Kind, tmp_path: Path,
 def read(kind: Kind, tmp_path: Path) -> list[Benchmark]:
     name, text = EXAMPLES[kind.name]
     (tmp_path / name).write_text(text)
-    return [msgspec.structs.replace(b, kind=kind.name) for b in kind.read(str(tmp_path / name), KindOptions())]
+    return [msgspec.structs.replace(b, kind=kind.name) for b in kind.read(str(tmp_path / name), Options())]
 
 
 def test_its_benchmarks_become_jobs_and_what_they_write_becomes_launches(kind: Kind, read: list[Benchmark]) -> None:
-    how = RunSettings(suite_paths=PATHS, repeat=2)
+    how = Options(suite_paths=PATHS, repeat=2)
     plan = make_plan(read, machine_with(0), how, kind_of, folder="/runs/x", probe_path=None, usable_cores=[0])
     assert not plan.skipped
     assert len(plan.launches) == 2
@@ -94,7 +94,7 @@ def test_its_benchmarks_become_jobs_and_what_they_write_becomes_launches(kind: K
 
 
 def test_it_answers_what_is_asked_before_and_after_a_run(kind: Kind, read: list[Benchmark]) -> None:
-    how = RunSettings(suite_paths=PATHS)
+    how = Options(suite_paths=PATHS)
     assert set(kind.not_ready(read, how)) <= {b.name for b in read}
     assert all(isinstance(text, str) for text in kind.warnings(read, how))
     assert all(isinstance(path, str) for b in read for path in kind.code_files(b))
@@ -106,4 +106,4 @@ def test_a_run_of_a_kind_that_is_not_installed_can_be_recorded_but_not_planned()
     job = Job(id="b", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l")
     assert record_launch([], job, gone, kind_of).reason is Reason.AGENT_LOST
     with pytest.raises(InvalidInput, match="'elsewhere' is not installed"):
-        make_plan([gone], MACHINE, RunSettings(), kind_of, folder="/x", probe_path=None, usable_cores=[0])
+        make_plan([gone], MACHINE, Options(), kind_of, folder="/x", probe_path=None, usable_cores=[0])

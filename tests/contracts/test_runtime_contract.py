@@ -21,8 +21,8 @@ from benchmodels.runtimes.base import (
     ArtifactFolder,
     Captured,
     CollectedSteps,
-    Options,
     Runtime,
+    RuntimeOptions,
     Session,
     TimesItself,
     Unsupported,
@@ -115,7 +115,7 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
 def loaded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, installed: None
 ) -> Iterator[Loaded]:
-    runtime, options = runtime_named(request.param), Options("cpu", "fp32", 1)
+    runtime, options = runtime_named(request.param), RuntimeOptions("cpu", "fp32", 1)
     reason = runtime.unavailable(options)
     if reason is not None:
         pytest.skip(reason)
@@ -224,7 +224,7 @@ def test_its_profile_names_operators_with_their_times(loaded):
 
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_a_device_that_is_not_there_is_told_before_anything_is_tried(name):
-    reason = runtime_named(name).unavailable(Options("nosuch:3"))
+    reason = runtime_named(name).unavailable(RuntimeOptions("nosuch:3"))
     assert reason is not None
     assert "nosuch" in reason
 
@@ -232,10 +232,10 @@ def test_a_device_that_is_not_there_is_told_before_anything_is_tried(name):
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_what_only_runs_an_artifact_needs_no_torch(name):
     code = (
-        "import sys; from benchmodels.runtimes.base import ArtifactFolder, Options, Unsupported\n"
+        "import sys; from benchmodels.runtimes.base import ArtifactFolder, RuntimeOptions, Unsupported\n"
         "from benchmodels.runtimes.registry import runtime_named\n"
         f"runtime = runtime_named({name!r})\n"
-        "try: runtime.load(ArtifactFolder(file='/nonexistent.onnx'), Options())\n"
+        "try: runtime.load(ArtifactFolder(file='/nonexistent.onnx'), RuntimeOptions())\n"
         "except Unsupported as error: print(error.stage, error.kind)\n"
         "sys.exit(any(name in sys.modules for name in ('torch', 'openvino_telemetry')))"
     )
@@ -263,7 +263,9 @@ class FromNothing(torch.nn.Module):
 )
 def test_an_export_that_cannot_be_done_is_a_result_with_its_reason(tmp_path: Path, module, inputs, operator, text):
     with pytest.raises(Unsupported, match=text) as failure:
-        runtime_named("onnxruntime").build(Captured(module, inputs, {}), str(tmp_path), Options(), CollectedSteps())
+        runtime_named("onnxruntime").build(
+            Captured(module, inputs, {}), str(tmp_path), RuntimeOptions(), CollectedSteps()
+        )
     assert (failure.value.stage, failure.value.kind, failure.value.operator) == ("export", "unsupported", operator)
 
 
@@ -287,8 +289,8 @@ def test_outputs_that_are_inputs_constants_or_alike_keep_their_places(tmp_path: 
     with torch.no_grad():
         expected = to_arrays(model.module(*model.args))
     runtime = runtime_named(name)
-    runtime.build(model, str(tmp_path), Options(), CollectedSteps())
-    session = runtime.load(ArtifactFolder(str(tmp_path)), Options())
+    runtime.build(model, str(tmp_path), RuntimeOptions(), CollectedSteps())
+    session = runtime.load(ArtifactFolder(str(tmp_path)), RuntimeOptions())
     arrays = {name: tensor.numpy() for name, tensor in flatten_call(model.args, model.kwargs, model.names)}
     outputs = session.outputs(session.run(session.prepare(arrays)))
     assert list(outputs) == list(expected)

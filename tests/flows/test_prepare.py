@@ -12,9 +12,9 @@ import pytest
 from command_line import CommandLine
 from suite_folder import PREPARE, SuiteFolder
 
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.kinds.suite.setup.readiness import readiness
 from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
+from benchwright.options.table import Options
 
 
 @pytest.fixture
@@ -140,9 +140,9 @@ def test_what_is_not_installed_is_not_prepared(bw: CommandLine, suite: SuiteFold
 
 def reason(bw: CommandLine, suite: SuiteFolder, base: Path | None = None) -> str | None:
     """Why the one benchmark cannot run yet, as `run` finds out."""
-    request = SuiteRequest(base=str(base or bw.base))
-    benchmarks = read_benchmarks([suite.path], request)
-    return readiness(benchmarks, suite_paths_of(request, benchmarks)).get("one")
+    options = Options(base=str(base or bw.base))
+    benchmarks = read_benchmarks([suite.path], options)
+    return readiness(benchmarks, suite_paths_of(options, benchmarks)).get("one")
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,12 @@ from example_reports import MACHINE
 
 from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.model import ModelOptions, ModelScript, ScriptDiscovery
+from benchwright.core.model import ModelScript, ScriptDiscovery
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.benchmarks import benchmarks_of
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 RUNTIMES = ("torch-eager", "onnxruntime", "openvino", "torch-compile")
@@ -123,9 +124,14 @@ def _withheld() -> Result:
 
 def _script(name: str, trouble: str | None) -> Result:
     """As a run has it: a script in which no model was found, or that failed before."""
-    work = ModelScript(path=f"/models/zoo0/{name}", args=(), cwd="/models", python="python", options=ModelOptions())
+    work = ModelScript(
+        path=f"/models/zoo0/{name}",
+        args=(),
+        cwd="/models",
+        python="python",
+    )
     asked = Benchmark(name=name, kind="script", workload=work, source=name)
-    (made,) = benchmarks_of(asked, ScriptDiscovery(script=name, models=(), exit_code=0, trouble=trouble), "")
+    (made,) = benchmarks_of(asked, ScriptDiscovery(script=name, models=(), exit_code=0, trouble=trouble), Options())
     if trouble is None:
         return Result(benchmark=made, status=Status.SKIPPED, reason=Reason.NOT_MEASURABLE, detail=made.withheld)
     assert isinstance(made.workload, ModelScript)

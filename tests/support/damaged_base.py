@@ -22,13 +22,13 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import FoundInput, Model
 from benchwright.core.node.system import SuitePaths
-from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule
 from benchwright.exchange.registry import import_results
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.local import LocalExecutor
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.checksums import Checksums
 from benchwright.runs.read_run import read_run
@@ -188,8 +188,8 @@ def make_base(base: Path) -> None:
         ("suite", _suite(base), _paths(base)),
         ("unfinished", msgspec.structs.replace(_command(base), metrics=()), None),
     ):
-        settings = RunSettings(repeat=2, suite_paths=paths, validations=("ensure_rate",) if paths else ())
-        measure([benchmark], settings, base=made, name=name, executor=EveryEvent(), labels={"branch": "main"})
+        options = Options(repeat=2, suite_paths=paths, validations=("ensure_rate",) if paths else ())
+        measure([benchmark], options, base=made, name=name, executor=EveryEvent(), labels={"branch": "main"})
     _unfinish(next((base / "runs").glob("unfinished.*")))
     neighbour = Kept(base)("neighbour", (0.1, 0.2), repeat=2)
     with Results(made, str(base / "store.db")) as results:

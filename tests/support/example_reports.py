@@ -16,8 +16,8 @@ from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result, Run
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
+from benchwright.options.table import Options
 from benchwright.report.base import Report
 
 MACHINE = builders.machine(
@@ -106,7 +106,7 @@ def report(results: Sequence[Result], **fields: object) -> Report:
         packages={"/usr/bin/python3": {"torch": "2.13.0", "numpy": "2.4.6"}},
     )
     summaries = {r.benchmark.name: summarize(r.counted) for r in results}
-    given = {"settings": RunSettings(repeat=6)} | fields
+    given = {"options": Options(repeat=6)} | fields
     return Report(run=run, summaries=summaries, aggregate=aggregate, **given)  # type: ignore[arg-type]
 
 

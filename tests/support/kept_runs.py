@@ -9,8 +9,8 @@ from pathlib import Path
 from benchwright.app.measure import measure
 from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.settings import RunSettings
 from benchwright.executors.fake import FakeExecutor
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.run_folder import RunFolder
 
@@ -26,7 +26,7 @@ class Kept:
         benchmark = Benchmark(name="b", workload=Command(argv=("true",), cwd="/"), source="test")
         run = measure(
             [benchmark],
-            RunSettings(repeat=repeat),
+            Options(repeat=repeat),
             base=self.base,
             name=f"{name}.{{time}}",
             executor=FakeExecutor({"b": list(values)}),

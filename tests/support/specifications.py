@@ -11,7 +11,7 @@ from typing import Any
 
 import benchwright.kinds.spec as package
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification
 
 SCRIPTS = Path(package.__file__).parent / "faipep" / "libraries" / "python"  # those of accuracy specifications

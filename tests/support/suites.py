@@ -12,8 +12,8 @@ from benchwright.core.job import Job
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.node.system import SuitePaths, System
 from benchwright.core.run import Plan
-from benchwright.core.settings import RunSettings
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 
 FOLDER = "/base/runs/RUN"
@@ -49,7 +49,7 @@ def planned(
     gpus: int = 2,
     system: System | None = None,
     paths: SuitePaths = PATHS,
-    settings: RunSettings | None = None,
+    options: Options | None = None,
     machine: Machine | None = None,
 ) -> Plan:
     if system is not None:
@@ -57,7 +57,7 @@ def planned(
     return make_plan(
         benchmarks,
         machine or machine_with(gpus),
-        msgspec.structs.replace(settings or RunSettings(), suite_paths=paths),
+        msgspec.structs.replace(options or Options(), suite_paths=paths),
         kind_of,
         folder=FOLDER,
         probe_path="/base/artifacts/probe",

@@ -36,7 +36,15 @@ from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import FP32, ArtifactFolder, Captured, Options, Runtime, Unsupported, module_versions
+from benchmodels.runtimes.base import (
+    FP32,
+    ArtifactFolder,
+    Captured,
+    Runtime,
+    RuntimeOptions,
+    Unsupported,
+    module_versions,
+)
 from benchmodels.runtimes.parts.artifact import FILE as ARTIFACT_FILE
 from benchmodels.runtimes.parts.artifact import read_artifact
 from benchmodels.runtimes.parts.torch_modules import in_autocast
@@ -48,7 +56,7 @@ from benchprobe.config import from_environment
 class MeasureJob:
     """One model on one runtime. An exception is a failure of `reports.stage`."""
 
-    def __init__(self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports) -> None:
+    def __init__(self, settings: ModelSettings, runtime: Runtime, options: RuntimeOptions, reports: Reports) -> None:
         config = from_environment()
         self._settings = settings
         self._runtime = runtime

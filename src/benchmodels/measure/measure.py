@@ -15,7 +15,7 @@ from benchmodels.ending import end_compile_workers, leave
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
 from benchmodels.measure.runtime_options import failures_reported, options_of
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported, is_importable
+from benchmodels.runtimes.base import MODULE, Captured, Runtime, RuntimeOptions, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import AHEAD, EXPORTED, ModelSettings
 
@@ -80,7 +80,7 @@ def _measure_elsewhere(
         job.measure_artifact(script, list(args))
 
 
-def refuse_without(runtime: Runtime, options: Options) -> None:
+def refuse_without(runtime: Runtime, options: RuntimeOptions) -> None:
     reason = runtime.unavailable(options)
     if reason is None and not is_importable("numpy"):  # what the outputs are checked with
         reason = f"numpy not installed: {sys.executable} -m pip install numpy"

@@ -23,7 +23,7 @@ from benchmodels.measure.timing import Caller, latency_loop, streams_rates, time
 from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.reports import HIGHER, BuildSteps, Reports
-from benchmodels.runtimes.base import Options, Runtime, Session, TellsKernels, TimesItself, Unsupported
+from benchmodels.runtimes.base import Runtime, RuntimeOptions, Session, TellsKernels, TimesItself, Unsupported
 from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic, as_seen, without_tf32
 from benchmodels.runtimes.parts.torch_modules import use_device
 from benchmodels.settings import ModelSettings
@@ -43,7 +43,7 @@ class Subject(NamedTuple):
     `build_s`: the time its build took; None: it has no build.
     """
 
-    load: Callable[[Options], Session]
+    load: Callable[[RuntimeOptions], Session]
     inputs: ModelInputs
     batch: Callable[[], Optional[Batch]]
     reference: Callable[[], Reference]
@@ -56,7 +56,7 @@ class ModelMeasurement:
     """One model on one runtime. An exception is a failure of `reports.stage`. `endless`: a stop rule ends the loop."""
 
     def __init__(
-        self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports, endless: bool = True
+        self, settings: ModelSettings, runtime: Runtime, options: RuntimeOptions, reports: Reports, endless: bool = True
     ) -> None:
         self._settings = settings
         self._runtime = runtime

@@ -9,16 +9,16 @@ from typing import Iterator, Optional
 from benchmodels.failures import UNAVAILABLE, failure_of
 from benchmodels.measure.batch import Batch, of_independent_entries, of_layers
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import Captured, Options
+from benchmodels.runtimes.base import Captured, RuntimeOptions
 from benchmodels.runtimes.registry import UnknownRuntime
 from benchmodels.settings import ModelSettings
 
 
-def options_of(settings: ModelSettings) -> Options:
+def options_of(settings: ModelSettings) -> RuntimeOptions:
     """Threads default to the number of cores this process may use."""
     threads = settings.threads or _usable_cores()
     told = (settings.onnx_opset, settings.sequence)
-    return Options(settings.device, settings.precision, threads, max(1, settings.streams), *told)
+    return RuntimeOptions(settings.device, settings.precision, threads, max(1, settings.streams), *told)
 
 
 def _usable_cores() -> int:

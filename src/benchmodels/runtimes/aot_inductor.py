@@ -13,7 +13,7 @@ from benchmodels.runtimes.base import (
     Captured,
     Inputs,
     OpTime,
-    Options,
+    RuntimeOptions,
     Session,
     StepTimer,
     Unsupported,
@@ -44,10 +44,10 @@ class AotInductor(ArtifactRuntime):
     build_packages = ("triton",)
     builds_on_device = True
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)
 
-    def depends_on(self, options: Options) -> Details:
+    def depends_on(self, options: RuntimeOptions) -> Details:
         """Its code is for one kind of processor and a fixed number of threads."""
         return {
             "threads": options.threads,
@@ -55,7 +55,7 @@ class AotInductor(ArtifactRuntime):
             "gpus": gpu_models() if options.device_type == "cuda" else [],
         }
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         torch = import_module("torch")
         inductor = import_module("torch._inductor")
         self.require_precision(options)
@@ -73,7 +73,7 @@ class AotInductor(ArtifactRuntime):
             folder, BuiltModel(PACKAGE, flat.precision, numbered_inputs(flat), flat.outputs, options.threads)
         )
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         if options.device_type == "cpu" and artifact.threads not in (None, options.threads):
             text = f"compiled for {artifact.threads} threads, not {options.threads}: build it again"
             raise Unsupported("load", text, kind="changed")

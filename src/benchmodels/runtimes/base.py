@@ -48,7 +48,7 @@ class Unsupported(Exception):
         self.kind = kind
 
 
-class Options(NamedTuple):
+class RuntimeOptions(NamedTuple):
     """How to run. `device`: "cpu", "cuda", "cuda:1"… `streams` above 1: measure that many concurrent callers, too."""
 
     device: str = "cpu"
@@ -186,7 +186,7 @@ class Runtime(Protocol):
     through_onnx: bool  # it builds from an ONNX export
     builds_on_device: bool  # others build on the processor, whatever they run on
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         """Why it cannot run in this interpreter on that device, and what to do; None: it can."""
 
     def version(self) -> str:
@@ -195,18 +195,18 @@ class Runtime(Protocol):
     def versions(self) -> Dict[str, str]:
         """Versions of all packages involved in a build: part of its cache key."""
 
-    def depends_on(self, options: Options) -> Details:
+    def depends_on(self, options: RuntimeOptions) -> Details:
         """What else a build is specific to, such as a number of threads: part of its cache key, too."""
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         """Kind "artifact": writes what `load` needs into `folder`; Unsupported says which step failed and why."""
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         """The same for a model file that it accepts. `shapes`: of its inputs, by name."""
 
-    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
+    def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         """A session; Unsupported says why there is none."""
 
 
@@ -226,7 +226,7 @@ class RuntimeBase:
     install = ""  # what pip has to install for that
     cpu_only = False
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if self.cpu_only and options.device_type != "cpu":
             return f"{self.name} runs on the CPU only, not on {options.device}; use --device cpu"
         missing = [name for name in self.modules if not is_importable(name)]
@@ -240,18 +240,18 @@ class RuntimeBase:
     def versions(self) -> Dict[str, str]:
         return module_versions([*self.packages, *self.build_packages])
 
-    def depends_on(self, options: Options) -> Details:
+    def depends_on(self, options: RuntimeOptions) -> Details:
         return {}
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         raise Unsupported("load", f"{self.name} runs the module itself and builds nothing")
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         raise Unsupported("load", f"{self.name} does not build from model files")
 
-    def require_precision(self, options: Options, stage: str = "export") -> None:
+    def require_precision(self, options: RuntimeOptions, stage: str = "export") -> None:
         """Unsupported if it has no such precision."""
         if options.precision not in self.precisions:
             raise Unsupported(stage, f"{self.name} does not support {options.precision}")

@@ -23,7 +23,7 @@ from benchmodels.runtimes.base import (
     ArtifactFolder,
     Captured,
     OpTime,
-    Options,
+    RuntimeOptions,
     Session,
     StepTimer,
     Times,
@@ -78,10 +78,10 @@ class Executorch(ArtifactRuntime):
     install = "'benchwright[executorch]'"
     cpu_only = True
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         return super().unavailable(options) or torch_modules.unavailable(options)
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         self.require_precision(options)
         torch = import_module("torch")
         with explaining("convert"), exporting():  # its imports take seconds, which belong to no step
@@ -113,12 +113,12 @@ class Executorch(ArtifactRuntime):
         del program, edge, lowered
         self._try_out(folder, options, list(tensors))
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         with open(os.path.join(artifact.folder, DELEGATION), encoding="utf-8") as file:
             delegation = Delegation(**json.load(file))
         return ExecutorchSession(artifact, delegation, options)
 
-    def _try_out(self, folder: str, options: Options, tensors: List[Tensor]) -> None:
+    def _try_out(self, folder: str, options: RuntimeOptions, tensors: List[Tensor]) -> None:
         """Calls it once: only then does a kernel refuse, and only the log says which one and why."""
         log = StringIO()
         try:
@@ -206,7 +206,7 @@ def bindings() -> ModuleType:
 class ExecutorchSession(ArtifactSession):
     """One loaded method. Each call copies the inputs into the program's memory; outputs stay there."""
 
-    def __init__(self, artifact: BuiltModel, delegation: Delegation, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, delegation: Delegation, options: RuntimeOptions) -> None:
         super().__init__(artifact, options)
         self._native = bindings()
         self._delegation = delegation

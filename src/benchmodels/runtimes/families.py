@@ -11,8 +11,8 @@ from benchmodels.runtimes.base import (
     FP32,
     ArtifactFolder,
     Captured,
-    Options,
     RuntimeBase,
+    RuntimeOptions,
     Session,
     StepTimer,
     Unsupported,
@@ -26,14 +26,14 @@ from benchmodels.runtimes.parts.problems import explaining
 class ArtifactRuntime(RuntimeBase):
     """Loads what `build` left in a folder. A subclass defines `open`."""
 
-    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
+    def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         if isinstance(what, Captured):
             raise TypeError(f"{self.name} loads an artifact, not a module")
         artifact = read_artifact(what)
         with explaining("load"):
             return self.open(artifact, options)
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         raise NotImplementedError
 
 
@@ -45,7 +45,9 @@ class OnnxFamily(ArtifactRuntime):
     through_onnx = True
 
     @contextmanager
-    def exported(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> Iterator[OnnxExport]:
+    def exported(
+        self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer
+    ) -> Iterator[OnnxExport]:
         """The export, in a folder that is removed once the build has succeeded."""
         with self.scratch(folder) as scratch:
             yield export_onnx(captured, scratch, options, steps)
@@ -62,7 +64,7 @@ class OnnxFamily(ArtifactRuntime):
         if not is_importable("onnx"):
             raise Unsupported("convert", "reading .onnx files needs onnx: pip install onnx", kind="unavailable")
 
-    def require_unconverted(self, options: Options) -> None:
+    def require_unconverted(self, options: RuntimeOptions) -> None:
         """A model file keeps its precision."""
         if options.precision != FP32:
             raise Unsupported("convert", f"a .onnx file runs as it is; it is not converted to {options.precision}")

@@ -15,7 +15,17 @@ from types import ModuleType
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from weakref import WeakSet
 
-from benchmodels.runtimes.base import BF16, FP16, FP32, Captured, OpTime, Options, Session, StepTimer, Unsupported
+from benchmodels.runtimes.base import (
+    BF16,
+    FP16,
+    FP32,
+    Captured,
+    OpTime,
+    RuntimeOptions,
+    Session,
+    StepTimer,
+    Unsupported,
+)
 from benchmodels.runtimes.families import OnnxFamily
 from benchmodels.runtimes.parts.artifact import BuiltModel, by_name, without_bits, write_artifact
 from benchmodels.runtimes.parts.compiled_code import cpu_kind
@@ -71,11 +81,11 @@ class Iree(OnnxFamily):
     install = "'benchwright[iree]'"
     cpu_only = True
 
-    def depends_on(self, options: Options) -> Details:
+    def depends_on(self, options: RuntimeOptions) -> Details:
         """Its code is for one kind of processor, and for any number of threads."""
         return {"cpu": cpu_kind(), "flags": list(FLAGS)}
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         self.require_precision(options)
         with self.exported(captured, folder, options, steps) as exported:
             if exported.precision == BF16:
@@ -86,7 +96,7 @@ class Iree(OnnxFamily):
         write_artifact(folder, BuiltModel(MODULE, exported.precision, exported.inputs, exported.outputs))
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         self.require_unconverted(options)
         self.require_onnx()
@@ -104,7 +114,7 @@ class Iree(OnnxFamily):
             folder, BuiltModel(MODULE, weights_precision(model), described_inputs(model), output_names(model))
         )
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         return IreeSession(artifact, options)
 
 
@@ -218,7 +228,7 @@ class IreeSession(ArtifactSession):
     releases inputs and outputs itself, whoever still refers to them.
     """
 
-    def __init__(self, artifact: BuiltModel, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, options: RuntimeOptions) -> None:
         self._prepared: WeakSet[IreeInputs] = WeakSet()
         super().__init__(artifact, options)
         self._runtime = import_module("iree.runtime")
@@ -346,18 +356,18 @@ def kind_of(key: str) -> str:
     return found.group(1) if found else key
 
 
-def _driver(options: Options) -> str:
+def _driver(options: RuntimeOptions) -> str:
     return "local-task" if options.threads > 1 else "local-sync"
 
 
-def _flags(options: Options) -> List[str]:
+def _flags(options: RuntimeOptions) -> List[str]:
     """That many workers, which do not spin."""
     if options.threads == 1:
         return []
     return [f"--task_topology_group_count={options.threads}", "--task_worker_spin_us=0"]
 
 
-def _device(runtime: ModuleType, options: Options) -> Any:
+def _device(runtime: ModuleType, options: RuntimeOptions) -> Any:
     if options.threads > 1:
         runtime.flags.parse_flags(*_flags(options))
     # A driver's number of workers is fixed on creation; a cached one may have another number.

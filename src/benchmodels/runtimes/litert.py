@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any, Callable, List, Mapping, Sequence
 
-from benchmodels.runtimes.base import FP32, Captured, OpTime, Options, Session, StepTimer, Unsupported
+from benchmodels.runtimes.base import FP32, Captured, OpTime, RuntimeOptions, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import ArtifactRuntime
 from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, by_name, in_order, write_artifact
 from benchmodels.runtimes.parts.problems import explaining
@@ -26,16 +26,16 @@ class Litert(ArtifactRuntime):
     install = "'benchwright[litert]'"
     cpu_only = True
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         raise Unsupported("export", "litert runs .tflite files; models of torch are not converted to them")
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         """There is nothing to build: the file of the user is loaded."""
         write_artifact(folder, BuiltModel(os.path.abspath(path)))
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         return LitertSession(artifact, options)
 
 
@@ -64,7 +64,7 @@ def read_outputs(engine: Any) -> List[Any]:
 class LitertSession(ArtifactSession):
     """One interpreter; every stream has its own."""
 
-    def __init__(self, artifact: BuiltModel, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, options: RuntimeOptions) -> None:
         super().__init__(artifact, options)
         self._engine = interpreter(artifact.model, options.threads)
         self._engine.allocate_tensors()

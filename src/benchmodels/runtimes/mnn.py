@@ -16,7 +16,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Callable, List, Mapping, NamedTuple, Sequence
 
-from benchmodels.runtimes.base import BF16, FP32, Captured, Options, Session, StepTimer, Unsupported
+from benchmodels.runtimes.base import BF16, FP32, Captured, RuntimeOptions, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import OnnxFamily
 from benchmodels.runtimes.parts.artifact import ArtifactInput, BuiltModel, write_artifact
 from benchmodels.runtimes.parts.mnn_session import Conversion, MnnSession, Port
@@ -71,7 +71,7 @@ class Mnn(OnnxFamily):
     install = "'benchwright[mnn]'"
     cpu_only = True
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         self.require_precision(options, "convert")
         with self.exported(captured, folder, options, steps) as exported:
             if exported.precision == BF16:
@@ -80,7 +80,7 @@ class Mnn(OnnxFamily):
         write_artifact(folder, BuiltModel(MODEL, FP32, exported.inputs, exported.outputs))
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         self.require_precision(options, "convert")
         self.require_onnx()
@@ -89,7 +89,7 @@ class Mnn(OnnxFamily):
         inputs = [ArtifactInput(port.name, port.name, port.dtype) for port in graph.inputs]
         write_artifact(folder, BuiltModel(MODEL, FP32, inputs, [port.name for port in graph.outputs]))
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         return MnnSession(artifact, _read_converted(artifact.folder), options)
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, List, NamedTuple, Sequence
 
-from benchmodels.runtimes.base import FP32, Captured, OpTime, Options, Session, StepTimer, Unsupported
+from benchmodels.runtimes.base import FP32, Captured, OpTime, RuntimeOptions, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import ArtifactRuntime
 from benchmodels.runtimes.parts.artifact import (
     ArtifactInput,
@@ -64,7 +64,7 @@ class Ncnn(ArtifactRuntime):
     install = "'benchwright[ncnn]'"
     cpu_only = True
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         self.require_precision(options)
         between = os.path.join(folder, "traced")
         os.mkdir(between)
@@ -78,14 +78,14 @@ class Ncnn(ArtifactRuntime):
         ]
         write_artifact(folder, BuiltModel(MODEL, FP32, inputs, traced.flat.outputs))
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         with open(os.path.join(artifact.folder, CONVERTED), encoding="utf-8") as file:
             raw = json.load(file)
         outputs = [NcnnOutput(**each) for each in raw["outputs"]]
         return NcnnSession(artifact, raw["batches"], outputs, options)
 
 
-def _trace(captured: Captured, folder: str, options: Options, steps: StepTimer) -> Traced:
+def _trace(captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> Traced:
     """Step "export"."""
     torch = import_module("torch")
     path = os.path.join(folder, "model.pt")
@@ -162,7 +162,7 @@ class NcnnSession(ArtifactSession):
     """A call creates an extractor, sets the inputs and fetches all outputs: ncnn has no single call for that."""
 
     def __init__(
-        self, artifact: BuiltModel, batches: Sequence[int], outputs: Sequence[NcnnOutput], options: Options
+        self, artifact: BuiltModel, batches: Sequence[int], outputs: Sequence[NcnnOutput], options: RuntimeOptions
     ) -> None:
         super().__init__(artifact, options)
         self._ncnn = import_module("ncnn")

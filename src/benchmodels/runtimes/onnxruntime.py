@@ -21,7 +21,7 @@ from benchmodels.runtimes.base import (
     INT8_DYNAMIC,
     Captured,
     OpTime,
-    Options,
+    RuntimeOptions,
     Session,
     StepTimer,
     Unsupported,
@@ -58,7 +58,7 @@ class OnnxRuntime(OnnxFamily):
     }
     providers_of_gpus = ("CUDAExecutionProvider", "ROCMExecutionProvider", "MIGraphXExecutionProvider")
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         missing = super().unavailable(options)
         if missing or (options.device_type == "cpu" and CPU in self.providers.get("cpu", ())):
             return missing
@@ -72,7 +72,7 @@ class OnnxRuntime(OnnxFamily):
             return f"{lacks}, only {', '.join(there)}" if is_for_gpus else f"{lacks}: pip install onnxruntime-gpu"
         return None
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         exported = export_onnx(captured, folder, options, steps)
         precision = exported.precision
         if options.precision == INT8_DYNAMIC:
@@ -82,7 +82,7 @@ class OnnxRuntime(OnnxFamily):
         )
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         if options.precision == FP32:
             write_artifact(folder, BuiltModel(os.path.abspath(path)))
@@ -92,13 +92,13 @@ class OnnxRuntime(OnnxFamily):
         else:
             self.require_unconverted(options)
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         provider = self._provider(options)
         if provider is None:
             raise Unsupported("load", self.unavailable(options) or "no provider", kind="unavailable")
         return (OrtSession if provider == CPU else BoundSession)(artifact, provider, options)
 
-    def _provider(self, options: Options) -> Optional[str]:
+    def _provider(self, options: RuntimeOptions) -> Optional[str]:
         runtime = import_module("onnxruntime")
         there = runtime.get_available_providers()
         return next((name for name in self.providers.get(options.device_type, ()) if name in there), None)
@@ -199,7 +199,7 @@ def _built_for(runtime: ModuleType) -> str:
 class OrtSession(ArtifactSession):
     """All outputs are fetched as arrays, as `InferenceSession.run` does."""
 
-    def __init__(self, artifact: BuiltModel, provider: str, options: Options, profile_prefix: str = "") -> None:
+    def __init__(self, artifact: BuiltModel, provider: str, options: RuntimeOptions, profile_prefix: str = "") -> None:
         self._runtime = import_module("onnxruntime")
         super().__init__(artifact, options)
         self.provider = provider
@@ -326,7 +326,7 @@ def read_profile(path: str, calls: int) -> List[OpTime]:
     return without_warmup(runs, calls)
 
 
-def _settings(runtime: ModuleType, options: Options, profile_prefix: str) -> Any:
+def _settings(runtime: ModuleType, options: RuntimeOptions, profile_prefix: str) -> Any:
     settings = runtime.SessionOptions()
     settings.intra_op_num_threads = options.threads
     settings.inter_op_num_threads = 1
@@ -341,7 +341,7 @@ def _settings(runtime: ModuleType, options: Options, profile_prefix: str) -> Any
     return settings
 
 
-def _provider_options(provider: str, options: Options) -> Dict[str, str]:
+def _provider_options(provider: str, options: RuntimeOptions) -> Dict[str, str]:
     if provider == CPU:
         return {}
     if provider == "TensorrtExecutionProvider":

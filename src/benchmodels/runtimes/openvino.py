@@ -15,7 +15,7 @@ from benchmodels.runtimes.base import (
     INT8_DYNAMIC,
     Captured,
     OpTime,
-    Options,
+    RuntimeOptions,
     Session,
     StepTimer,
     Times,
@@ -46,7 +46,7 @@ class OpenVino(OnnxFamily):
     build_packages = ("nncf", *OnnxFamily.build_packages)
     modules = ("openvino",)
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         missing = super().unavailable(options)
         if missing or options.device_type == "cpu":
             return missing
@@ -55,7 +55,7 @@ class OpenVino(OnnxFamily):
             return f"openvino finds no {options.device} here, only {', '.join(found)}"
         return None
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         _require_nncf(options)
         # OpenVINO chooses the precision when it compiles, so the export keeps the model's own.
         with self.exported(captured, folder, options._replace(precision=FP32), steps) as exported:
@@ -65,13 +65,13 @@ class OpenVino(OnnxFamily):
         )
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         _require_nncf(options)
         _convert(path, folder, options, steps, shapes)
         write_artifact(folder, BuiltModel("model.xml", _written(options)))
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         return OpenVinoSession(openvino(), artifact, device_name(options), options)
 
 
@@ -90,13 +90,15 @@ def openvino() -> ModuleType:
             sys.modules["openvino_telemetry"] = before
 
 
-def device_name(options: Options) -> str:
+def device_name(options: RuntimeOptions) -> str:
     """ "gpu:1" is GPU.1."""
     name = DEVICES.get(options.device_type, options.device_type.upper())
     return f"{name}.{options.device_index}" if ":" in options.device else name
 
 
-def _convert(path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]) -> None:
+def _convert(
+    path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+) -> None:
     """Step "convert": reads a model and writes model.xml and model.bin."""
     ov = openvino()
     with steps.step("convert"), explaining("convert"):
@@ -110,12 +112,12 @@ def _convert(path: str, folder: str, options: Options, steps: StepTimer, shapes:
         ov.save_model(model, os.path.join(folder, "model.xml"), compress_to_fp16=False)
 
 
-def _require_nncf(options: Options) -> None:
+def _require_nncf(options: RuntimeOptions) -> None:
     if options.precision == INT8_DYNAMIC and not is_importable("nncf"):
         raise Unsupported("convert", "int8 weights for openvino need nncf: pip install nncf", kind="unavailable")
 
 
-def _written(options: Options, exported: str = FP32) -> str:
+def _written(options: RuntimeOptions, exported: str = FP32) -> str:
     """`exported`: the precision of the export, which a build sequence may have quantised."""
     return INT8_DYNAMIC if INT8_DYNAMIC in (options.precision, exported) else FP32
 
@@ -123,7 +125,7 @@ def _written(options: Options, exported: str = FP32) -> str:
 class OpenVinoSession(ArtifactSession):
     """One synchronous infer request whose outputs stay in its own memory, compiled for latency; for streams compiled again, for throughput."""
 
-    def __init__(self, ov: ModuleType, artifact: BuiltModel, device: str, options: Options) -> None:
+    def __init__(self, ov: ModuleType, artifact: BuiltModel, device: str, options: RuntimeOptions) -> None:
         super().__init__(artifact, options)
         self._ov = ov
         self._device = device
@@ -239,7 +241,7 @@ def caller(request: Any) -> Callable[[Any], Any]:
     return run
 
 
-def _latency(options: Options, device: str) -> Dict[str, str]:
+def _latency(options: RuntimeOptions, device: str) -> Dict[str, str]:
     settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": HINTS[options.precision]}
     if device.startswith("CPU"):
         settings.update(NUM_STREAMS="1", INFERENCE_NUM_THREADS=str(options.threads))

@@ -15,7 +15,7 @@ from benchmodels.runtimes.base import (
     ArtifactFolder,
     Captured,
     OpTime,
-    Options,
+    RuntimeOptions,
     Session,
     Unsupported,
     is_importable,
@@ -39,10 +39,10 @@ class TorchCompile(TorchEager):
     mode: Optional[str] = None  # torch's name for it; None: its default
     backend = "inductor"
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)
 
-    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
+    def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         self.require_precision(options, "load")
         module = module_of(what)
         details = torch_modules.set_threads(options)
@@ -81,7 +81,7 @@ class TorchCompileCudaGraphs(TorchCompile):
     aliases = ("cuda-graphs", "reduce-overhead")
     mode = "reduce-overhead"
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if options.device_type != "cuda":
             return f"CUDA graphs need a CUDA device, not {options.device}"
         return super().unavailable(options)
@@ -97,14 +97,14 @@ class TorchTensorRT(TorchCompile):
     build_packages = ("torch", "tensorrt")
     backend = "torch_tensorrt"
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if options.device_type != "cuda":
             return f"TensorRT needs a CUDA device, not {options.device}"
         if not is_importable("torch_tensorrt"):
             return "torch_tensorrt is not installed: pip install torch-tensorrt"
         return torch_modules.unavailable(options)
 
-    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
+    def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         try:
             import_module("torch_tensorrt")  # makes the backend known to torch
         except Exception as error:  # of many kinds; without TensorRT's libraries a bare Exception
@@ -129,7 +129,7 @@ def compiled(module: Module, mode: Optional[str] = None, backend: str = "inducto
     return torch.compile(module, dynamic=False, mode=mode, backend=backend)
 
 
-def lacking_compiler(options: Options) -> Optional[str]:
+def lacking_compiler(options: RuntimeOptions) -> Optional[str]:
     """What inductor needs beyond torch."""
     named = os.environ.get("CXX")
     if named is not None and shutil.which(named) is None:

@@ -14,8 +14,8 @@ from benchmodels.runtimes.base import (
     ArtifactFolder,
     Autocast,
     Captured,
-    Options,
     RuntimeBase,
+    RuntimeOptions,
     Session,
 )
 from benchmodels.runtimes.parts import torch_modules
@@ -34,12 +34,12 @@ class TorchEager(RuntimeBase):
     precisions: Tuple[str, ...] = (FP32, BF16, FP16, INT8_DYNAMIC)
     packages = ("torch",)
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if options.precision == INT8_DYNAMIC and options.device_type != "cpu":
             return "torch supports dynamic quantisation on the CPU only"
         return torch_modules.unavailable(options)
 
-    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
+    def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         module = module_of(what)
         details = torch_modules.set_threads(options)
         torch_modules.forbid_compiling()

@@ -20,7 +20,7 @@ from benchmodels.runtimes.base import (
     FP32,
     Captured,
     OpTime,
-    Options,
+    RuntimeOptions,
     Session,
     StepTimer,
     Times,
@@ -68,7 +68,7 @@ class Tvm(OnnxFamily):
     install = "'benchwright[tvm]'"
     cpu_only = True
 
-    def unavailable(self, options: Options) -> Optional[str]:
+    def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         missing = super().unavailable(options)
         if missing is None and not any(
             map(shutil.which, (os.environ.get("CXX") or os.environ.get("CC") or "g++", *COMPILERS))
@@ -76,11 +76,11 @@ class Tvm(OnnxFamily):
             return "tvm needs a C++ compiler to link its code: install g++, or set CXX"
         return missing
 
-    def depends_on(self, options: Options) -> Details:
+    def depends_on(self, options: RuntimeOptions) -> Details:
         """Its code is for one kind of processor, and for any number of threads."""
         return {"cpu": cpu_kind()}
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+    def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         self.require_precision(options)
         self.require_onnx()
         with self.exported(captured, folder, options, steps) as exported:
@@ -88,7 +88,7 @@ class Tvm(OnnxFamily):
         write_artifact(folder, BuiltModel(LIBRARY, exported.precision, exported.inputs, exported.outputs))
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: RuntimeOptions, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         self.require_precision(options)
         self.require_onnx()
@@ -96,7 +96,7 @@ class Tvm(OnnxFamily):
         _compile(converted.module, folder, steps)
         write_artifact(folder, BuiltModel(LIBRARY, converted.precision, converted.inputs, converted.outputs))
 
-    def open(self, artifact: BuiltModel, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: RuntimeOptions) -> Session:
         return TvmSession(tvm(), artifact, options)
 
 
@@ -167,7 +167,7 @@ class TvmSession(ArtifactSession):
 
     provider = "LLVM CPU"
 
-    def __init__(self, tvm: ModuleType, artifact: BuiltModel, options: Options) -> None:
+    def __init__(self, tvm: ModuleType, artifact: BuiltModel, options: RuntimeOptions) -> None:
         super().__init__(artifact, options)
         self._tvm = tvm
         self.details: Details = {

@@ -96,10 +96,10 @@ def report_of(
     efficiency = run_efficiencies(run.results, peaks)
     scores = scores_of(run, scoring, efficiency)
     folder = RunFolder(Path(run.folder))
-    settings = None
+    options = None
     if with_logs:
         with suppress(InvalidInput):  # an imported run, or one whose folder is elsewhere
-            settings = folder.read_plan().settings
+            options = folder.read_plan().options
     jobs = [x.job for r in run.results for x in r.launches] if with_logs else []
     report = Report(
         run=run,
@@ -108,7 +108,7 @@ def report_of(
         log_tails=tails,
         logs=_without_secrets(tail_texts(folder.path, jobs, _SHOWN_LOG_LINES)),
         remarks=run_remarks(run),
-        settings=settings,
+        options=options,
         commands=commands_of(run, kind_of),
         efficiency=efficiency,
         rooflines=tuple(rooflines(efficiency)),
@@ -240,7 +240,7 @@ def save_scaling(run: Run) -> str | None:
     """
     folder = RunFolder(Path(run.folder))
     try:
-        paths = folder.read_plan().settings.suite_paths
+        paths = folder.read_plan().options.suite_paths
         if paths is None or not paths.sizing.save:
             return None
         from benchwright.kinds.suite.scaling import observations_of

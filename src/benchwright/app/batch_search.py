@@ -117,19 +117,17 @@ def find_and_save(
 
 def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None = None) -> SuiteSearch:
     """The largest batch of every benchmark of a suite that lets its batch size be chosen."""
-    asked = order.request.suite
-    if asked is None:
-        raise InvalidInput("only suites can be searched for batch sizes", remedy="name a suite file")
-    request = msgspec.structs.replace(order.request, suite=msgspec.structs.replace(asked, size=None))
-    order = msgspec.structs.replace(order, request=request, reporters=Reporters())  # trials are no results
+    asked = order.options
+    options = msgspec.structs.replace(asked, size=None)
+    order = msgspec.structs.replace(order, options=options, reporters=Reporters())  # trials are no results
     resolved = resolve_order(order)
     starts = {b.name: start for b in resolved.benchmarks if b.enabled and (start := default_batch(b)) is not None}
     if not starts:
         raise InvalidInput(
             "no benchmark lets its batch size be chosen", where="--size", remedy="write auto_batch(N) in its argv"
         )
-    file = Path(asked.save_scaling or asked.scaling_file or order.base.path / "extra" / "scaling.yaml")
-    paths = resolved.settings.suite_paths
+    file = Path(asked.save_scaling or asked.scaling or order.base.path / "extra" / "scaling.yaml")
+    paths = resolved.options.suite_paths
     multiple = 8 if paths is None else paths.sizing.multiple
     trials = suite_trials(order, observer)
     found: list[BatchSearch] = []
@@ -147,17 +145,17 @@ def default_batch(benchmark: Benchmark) -> int | None:
 
 def suite_trials(order: RunOrder, observer: Observer) -> TryBatch:
     """Tries a batch size of a suite's benchmark by a run of its own, made as `run` makes any."""
-    suite = order.request.suite
-    if suite is None:
-        raise InvalidInput("only suites can be searched for batch sizes", remedy="name a suite file")
 
     def try_batch(name: str, size: int) -> Trial:
-        options = {**suite.options, "sizer.batch_size": size}
+        asked = order.options
+        system_options = {**asked.system_options, "sizer.batch_size": size}
         # What a trial saw is saved by the search.
-        changed = msgspec.structs.replace(suite, select=(name,), options=options, size=None, save_scaling=None)
+        changed = msgspec.structs.replace(
+            asked, select=(name,), system_options=system_options, size=None, save_scaling=None
+        )
         trial = msgspec.structs.replace(
             order,
-            request=msgspec.structs.replace(order.request, suite=changed),
+            options=changed,
             only=name,  # a tag may have the same name
             name=f"{name}.batch{size}.{{time}}",
             labels={**order.labels, "batch_size": str(size)},

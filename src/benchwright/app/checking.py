@@ -151,10 +151,10 @@ def _kind_of(path: str) -> str:
 
 
 def _check_targets(path: str, kind: str) -> CheckedFile:
-    from benchwright.kinds.base import KindOptions
     from benchwright.kinds.registry import kind_named
+    from benchwright.options.table import Options
 
-    found = kind_named(kind).read(path, KindOptions())
+    found = kind_named(kind).read(path, Options())
     warnings = tuple(n for b in found for n in b.notes)
     if kind == "script":
         from pathlib import Path

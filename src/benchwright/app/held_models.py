@@ -7,25 +7,28 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from benchwright.app.launches.held_model import HeldModelExecutor
-from benchwright.app.resolve import settings_of
+from benchwright.app.resolve import checked_launches
 from benchwright.app.run import RunOrder
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request, Resolved
-from benchwright.core.model import FoundInput, Model
+from benchwright.core.model import FoundInput
+from benchwright.core.numbers.aggregates import workers_count
 from benchwright.core.stop_rule import Warmup
 from benchwright.executors.local import LocalExecutor
+from benchwright.kinds.base import Resolved
 from benchwright.kinds.models.benchmarks import (
     USUAL_STOP,
     USUAL_WARMUP,
+    model_of,
     on_device,
     variant_name,
     variants,
     with_profile,
 )
-from benchwright.kinds.models.build_options import as_built
+from benchwright.options.table import Options
 
 if TYPE_CHECKING:
     from benchmodels.measure.here import HeldModel
@@ -50,42 +53,38 @@ def order_and_executor(order: RunOrder, model: Any, inputs: Any) -> tuple[RunOrd
         told = described(taken)
     except TypeError as error:  # the inputs do not fit its forward
         raise InvalidInput(str(error), where="inputs", remedy="give what the model is called with") from None
-    request = order.request
-    benchmarks = _benchmarks(request, told, taken)
-    interleave = len(benchmarks) > 1 if request.interleave is None else request.interleave
-    name = request.name or str(told["class"])
-    resolved = Resolved(benchmarks=tuple(benchmarks), settings=settings_of(request, interleave), name=name)
+    options = order.options
+    benchmarks = _benchmarks(options, told, taken)
+    interleave = len(benchmarks) > 1 if options.interleave is None else options.interleave
+    name = options.name or str(told["class"])
+    resolved = Resolved(
+        benchmarks=tuple(benchmarks),
+        options=checked_launches(replace(options, interleave=interleave, workers=workers_count(os.environ))),
+        name=name,
+    )
     return msgspec.structs.replace(order, resolved=resolved), HeldModelExecutor(taken, LocalExecutor())
 
 
-def _benchmarks(request: Request, told: dict[str, Any], model: HeldModel) -> list[Benchmark]:
+def _benchmarks(options: Options, told: dict[str, Any], model: HeldModel) -> list[Benchmark]:
     from benchmodels.measure.here import is_measured_here
 
-    options, name = request.models, request.name or str(told["class"])
+    name = options.name or str(told["class"])
     found: list[Benchmark] = []
     for runtime, device, precision in variants(options, device=told["device"]):
-        workload = as_built(
-            Model(
-                runtime=runtime,
-                device=device,
-                precision=precision,
-                python=sys.executable,
-                cwd=os.getcwd(),
-                identity=told["identity"],
-                weights=told["weights"],
-                content=told["content"],
-                class_=told["class"],
-                parameters=told.get("parameters") or 0,
-                inputs=msgspec.convert(told["inputs"], tuple[FoundInput, ...]),
-                items=options.items,
-                items_from=None if options.items is None else "--items",
-                set_to_eval=bool(model.module.training),
-                threads=options.threads,
-                streams=options.streams,
-                profile=options.profile,
-                **options.of_builds(),
-                builds=request.builds,
-            )
+        workload = model_of(
+            options,
+            runtime=runtime,
+            device=device,
+            precision=precision,
+            python=sys.executable,
+            cwd=os.getcwd(),
+            identity=told["identity"],
+            weights=told["weights"],
+            content=told["content"],
+            class_=told["class"],
+            parameters=told.get("parameters") or 0,
+            inputs=msgspec.convert(told["inputs"], tuple[FoundInput, ...]),
+            set_to_eval=bool(model.module.training),
         )
         benchmark = Benchmark(
             name=name + variant_name(workload),
@@ -97,7 +96,7 @@ def _benchmarks(request: Request, told: dict[str, Any], model: HeldModel) -> lis
             labels={"name": name},
             notes=(*((HERE,) if is_measured_here(runtime) else ()), *((SET_TO_EVAL,) if model.module.training else ())),
         )
-        benchmark = request.options.applied(benchmark)
+        benchmark = options.applied(benchmark)
         found += with_profile(
             msgspec.structs.replace(
                 benchmark,

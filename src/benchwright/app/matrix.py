@@ -15,11 +15,11 @@ from benchwright.app.after_run import exit_code
 from benchwright.app.run import RunOrder, resolve_order
 from benchwright.app.run import run as run_order
 from benchwright.core.errors import BenchwrightError, Interrupted, InvalidInput, did_you_mean
-from benchwright.core.inputs.request import Resolved
 from benchwright.core.node.system import Multirun, MultirunEntry, System
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
+from benchwright.kinds.base import Resolved
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.run_folder import RunFolder
 
@@ -196,7 +196,7 @@ class SuiteMatrix:
             same = stored.name == run.name and {b.name for b in stored.benchmarks} == names
             if not same or _is_finished(folder) is not finished or folder.is_busy():
                 continue
-            differences = stored.differences(resolved.benchmarks, resolved.settings)
+            differences = stored.differences(resolved.benchmarks, resolved.options)
             if not differences:
                 return folder.id
             changed = changed or InvalidInput(
@@ -208,12 +208,10 @@ class SuiteMatrix:
             raise changed
         return None
 
-    def _with(self, options: Mapping[str, object]) -> RunOrder:
-        request = self._order.request
-        if request.suite is None:
-            raise InvalidInput("a matrix needs a suite", remedy="name a suite file")
-        suite = msgspec.structs.replace(request.suite, options={**request.suite.options, **options})
-        return msgspec.structs.replace(self._order, request=msgspec.structs.replace(request, suite=suite))
+    def _with(self, values: Mapping[str, object]) -> RunOrder:
+        options = self._order.options
+        options = msgspec.structs.replace(options, system_options={**options.system_options, **values})
+        return msgspec.structs.replace(self._order, options=options)
 
 
 def _is_finished(folder: RunFolder) -> bool:

@@ -27,11 +27,11 @@ from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
-from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.registry import by_kind, kind_of
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 from benchwright.plan.starts import overlap_notes
 from benchwright.plan.turns import started_together
@@ -48,7 +48,7 @@ from benchwright.runs.stored_plan import StoredJobs, StoredPlan
 
 def measure(
     benchmarks: Sequence[Benchmark],
-    settings: RunSettings,
+    options: Options,
     *,
     base: BaseFolder,
     name: str,
@@ -71,12 +71,12 @@ def measure(
     made whenever benchmarks of these names have had their last launch.
     """
     observer = observer or Observer()
-    check_workers(benchmarks, settings)
+    check_workers(benchmarks, options)
     with closing(OpenScripts(base, executor, observer, together=search_first)) as scripts:
         if resume is None:
-            folder, stored = _begin(benchmarks, settings, scripts, base, name, labels or {}, failed or {})
+            folder, stored = _begin(benchmarks, options, scripts, base, name, labels or {}, failed or {})
         else:
-            folder, stored = to_resume(base, resume, tuple(benchmarks), settings)
+            folder, stored = to_resume(base, resume, tuple(benchmarks), options)
         with folder.locked():
             try:
                 measurement = _Measurement(
@@ -102,7 +102,7 @@ def measure(
 
 def _begin(
     benchmarks: Sequence[Benchmark],
-    settings: RunSettings,
+    options: Options,
     scripts: OpenScripts,
     base: BaseFolder,
     name: str,
@@ -112,18 +112,18 @@ def _begin(
     """A new run, whose first script has been searched."""
     if not benchmarks:
         raise InvalidInput("nothing to measure", remedy="name a file, or write a command after --")
-    found = scripts.first(benchmarks, settings)
-    refuse_if_none_is_ready(found, settings, failed)
+    found = scripts.first(benchmarks, options)
+    refuse_if_none_is_ready(found, options, failed)
     stored = StoredPlan(
         uid=new_uid(),
         name=name,
         started=datetime.now().astimezone().isoformat(timespec="seconds"),
         benchmarks=found,
         asked=tuple(benchmarks) if any(b.is_open for b in benchmarks) else (),
-        settings=settings,
+        options=options,
         labels=labels,
     )
-    return RunFolder.create(base.runs, name, shared=settings.shared), stored
+    return RunFolder.create(base.runs, name, shared=options.share), stored
 
 
 class _Measurement:
@@ -161,12 +161,12 @@ class _Measurement:
         self.made = 0  # groups of launches
         self.plan = self._planned([b for b in stored.benchmarks if not b.is_open])
         self.hooks, self.cooldown = HookRunner(self.plan), Cooldown()
-        self.builds = BuildsAhead(folder.path, executor, observer, stored.settings.build_jobs, self.machine.cores)
-        settings, self.pairs = stored.settings, {b.name: b.pair for b in stored.benchmarks}
-        self.enough = EnoughLaunches(settings.enough, self._run, self.pairs, settings.decision)
+        self.builds = BuildsAhead(folder.path, executor, observer, stored.options.build_jobs, self.machine.cores)
+        options, self.pairs = stored.options, {b.name: b.pair for b in stored.benchmarks}
+        self.enough = EnoughLaunches(options.enough, self._run, self.pairs, options.decision)
         # Scripts that are still to be searched depend on the same files and packages as their models will.
         whole = self._planned(stored.benchmarks) if any(b.is_open for b in stored.benchmarks) else self.plan
-        told = (whole, kind_of, stored.settings.keep_env)
+        told = (whole, kind_of, stored.options.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
         self.launches: dict[str, list[Launch]] = {}
         self._show_plan()
@@ -176,7 +176,7 @@ class _Measurement:
         self.packages: dict[str, dict[str, str]] = {}
 
     def _with_lacking(self, stored: StoredPlan) -> StoredPlan:
-        lacking = not_ready(stored.benchmarks, stored.settings)
+        lacking = not_ready(stored.benchmarks, stored.options)
         return msgspec.structs.replace(
             stored, not_ready={name: self.failed.get(name, why) for name, why in lacking.items()}
         )
@@ -185,7 +185,7 @@ class _Measurement:
         plan = make_plan(
             benchmarks,
             self.machine,
-            self.stored.settings,
+            self.stored.options,
             kind_of,
             folder=str(self.folder.path),
             probe_path=str(self.probe.folder),
@@ -408,9 +408,9 @@ class _Measurement:
 
     def _note_environment(self) -> None:
         self._add_notes(busy_notes(self.machine))
-        self._add_notes(overlap_notes(self.plan.launches, self.stored.settings))
+        self._add_notes(overlap_notes(self.plan.launches, self.stored.options))
         for kind, same in by_kind(b for b in self.stored.benchmarks if b.name not in self.plan.skipped):
-            self._add_notes(Note(text=text) for text in kind.warnings(same, self.stored.settings))
+            self._add_notes(Note(text=text) for text in kind.warnings(same, self.stored.options))
 
     def _clear_leftovers(self) -> None:
         for note in clear_leftovers(self.folder.path, self.executor):

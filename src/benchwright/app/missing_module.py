@@ -58,8 +58,8 @@ def explained(trouble: str, benchmark: Benchmark) -> str:
 
 def _missing_words(benchmark: Benchmark, module: str) -> str:
     """`/usr/bin/python3 has no module 'torch'`, and what to do about it."""
-    from benchwright.app.options import OPTIONS
     from benchwright.kinds.registry import kind_of
+    from benchwright.options.table import OPTIONS
 
     takes_option = not set(OPTIONS["python"].applies).isdisjoint(kind_of(benchmark).option_sorts(benchmark))
     other = "--python PATH" if takes_option else "another interpreter"

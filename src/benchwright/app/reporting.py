@@ -6,12 +6,13 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.run import Run
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:  # most runs have no reporter, and need not wait for its modules
@@ -41,9 +42,9 @@ class NotReported(BenchwrightError):
         self.run = run
 
 
-def reporters_of(values: Mapping[str, Any]) -> Reporters:
+def reporters_of(options: Options) -> Reporters:
     """What the options ask for; refused now rather than after hours of measuring."""
-    local, remote = values["local_reporter"], values["remote_reporter"]
+    local, remote = options.local_reporter, options.remote_reporter
     if local is not None:
         local = os.path.abspath(os.path.expanduser(local))
         _check_writable(local)
@@ -51,7 +52,7 @@ def reporters_of(values: Mapping[str, Any]) -> Reporters:
         return Reporters(local=local)
     from benchwright.exchange.faipep.remote.endpoint import endpoint_of, token_of
 
-    return Reporters(local=local, remote=endpoint_of(remote), token=token_of(values["remote_access_token"]))
+    return Reporters(local=local, remote=endpoint_of(remote), token=token_of(options.remote_access_token))
 
 
 class LocalReporter:

@@ -18,18 +18,17 @@ from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_
 from benchwright.app.launches.clocks import locked_clocks
 from benchwright.app.launches.readiness import refused
 from benchwright.app.measure import measure
-from benchwright.app.options import OPTIONS, SUITE, ZOO, refuse_unrelated
 from benchwright.app.reporting import LocalReporter, Reporters, report_run
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.machine import with_gpus
 from benchwright.core.node.system import System
 from benchwright.core.run import Plan, Run
-from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer, usable_cores
+from benchwright.kinds.base import Resolved
 from benchwright.kinds.registry import by_kind, kind_of
+from benchwright.options.table import OPTIONS, SUITE, ZOO, Options, refuse_unrelated
 from benchwright.plan.placement import make_plan
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
@@ -44,19 +43,15 @@ _MOST_PHASES = 5  # of a set-up: cloning, installing, preparing; one that never 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     """One run to make. `given`: the options that the user gave, by their names in the table of options."""
 
-    request: Request
+    options: Options
     base: BaseFolder
     given: frozenset[str] = frozenset()
     only: str | None = None  # of all that is resolved, this benchmark alone
     name: str | None = None  # None: after its target
     labels: dict[str, str] = {}  # of the run, beside those of the request
     resume: str | None = None
-    anyway: bool = False  # resume although what the run depends on has changed
-    store: str | None = None  # its URL; None: the usual one
-    keep: bool = True  # in the store
-    set_up: bool = True  # install and prepare what is missing first
     reporters: Reporters = Reporters()  # that put the results elsewhere
-    resolved: Resolved | None = None  # in place of the request, such as the benchmarks of an earlier run
+    resolved: Resolved | None = None  # in place of the options, such as the benchmarks of an earlier run
     variations: tuple[
         Variation, ...
     ] = ()  # control and treatment: each benchmark is measured on both sides; or one of them
@@ -65,30 +60,30 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
 def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
     """Makes the run and returns it; Interrupted if it was asked to stop, NotReported if a reporter lost its results.
 
-    `observer` hears of problems that do not fail the run. `executor` replaces the one the settings name.
+    `observer` hears of problems that do not fail the run. `executor` replaces the one the options name.
     """
     observer = observer or Observer()
-    if order.keep:
+    if not order.options.no_store:
         from benchwright.app.results.kept_runs import store_url
 
-        store_url(order.store, order.base, os.environ)  # refused now, not after hours of measuring
+        store_url(order.options.store, order.base, os.environ)  # refused now, not after hours of measuring
     resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
     local = None if order.reporters.local is None else LocalReporter(order.reporters.local)
-    clocks = locked_clocks(order.request.lock_clocks, resolved.settings.on, observer)
+    clocks = locked_clocks(order.options.lock_clocks, resolved.options.on, observer)
     with clocks as clock_labels, _chosen(executor, resolved, order) as chosen:
         made = measure(
             resolved.benchmarks,
-            resolved.settings,
+            resolved.options,
             base=order.base,
             name=order.name or resolved.name,
             executor=chosen,
             observer=observer,
             resume=order.resume,
-            labels=order.request.options.labels | order.labels | clock_labels,
-            search_first=bool(order.request.interleave),
-            anyway=order.anyway,
+            labels=order.options.labels | order.labels | clock_labels,
+            search_first=bool(order.options.interleave),
+            anyway=order.options.anyway,
             failed=failed,
             another=lambda: _chosen(executor, resolved, order),
             on_ended=None if local is None else local.write,
@@ -101,9 +96,9 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
 def _set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Resolved, dict[str, str]]:
     """Does what is missing before the benchmarks can run. Returns them as they are then, and why it failed for some."""
     failed: dict[str, str] = {}
-    for _ in range(_MOST_PHASES if order.set_up else 0):
+    for _ in range(0 if order.options.no_setup else _MOST_PHASES):
         tried = [
-            kind.set_up(same, resolved.settings, order.request, observer)
+            kind.set_up(same, resolved.options, observer)
             for kind, same in by_kind(b for b in resolved.benchmarks if b.enabled and b.name not in failed)
         ]
         if all(reasons is None for reasons in tried):
@@ -121,32 +116,32 @@ def plan(order: RunOrder, assume_gpus: int | None = None) -> Plan:
     """
     from benchwright.executors.registry import open_executor
 
-    request = msgspec.structs.replace(order.request, most_scripts=None)  # nothing is run
-    resolved = resolve_order(msgspec.structs.replace(order, request=request))
-    settings = resolved.settings
-    if not request.interleave and all(b.workload.finds_models for b in resolved.benchmarks):
+    asked = msgspec.structs.replace(order.options, most_scripts=None)  # nothing is run
+    resolved = resolve_order(msgspec.structs.replace(order, options=asked))
+    options = resolved.options
+    if not asked.interleave and all(b.workload.finds_models for b in resolved.benchmarks):
         # Only the models of a script alternate; scripts come one after the other, shuffled or not.
-        settings = msgspec.structs.replace(settings, interleave=False)
-    site = Site(folder=str(order.base.path), remote_dir=settings.remote_dir)
-    with open_executor(settings.on or "local", site) as executor:
+        options = msgspec.structs.replace(options, interleave=False)
+    site = Site(folder=str(order.base.path), remote_dir=options.remote_dir)
+    with open_executor(options.on or "local", site) as executor:
         machine = executor.machine()
         if assume_gpus is not None:
             machine = with_gpus(machine, assume_gpus)
         return make_plan(
             resolved.benchmarks,
             machine,
-            settings,
+            options,
             kind_of,
             folder=str(order.base.runs / "RUN"),
             probe_path=None,
             usable_cores=usable_cores(machine),
-            not_ready=refused(resolved.benchmarks, settings),
+            not_ready=refused(resolved.benchmarks, options),
         )
 
 
 def resolve_order(order: RunOrder) -> Resolved:
     """The benchmarks of an order; InvalidInput also for options that apply to none of them."""
-    if order.request.names_devices:
+    if order.options.names_devices:
         raise InvalidInput(
             "--platform and --devices apply to benchwright run", remedy="name one device with --on, such as adb:SERIAL"
         )
@@ -155,7 +150,8 @@ def resolve_order(order: RunOrder) -> Resolved:
         alone = tuple(b for b in resolved.benchmarks if b.name == order.only)
         resolved = msgspec.structs.replace(resolved, benchmarks=alone)
     if resolved.benchmarks:
-        refuse_unrelated(order.given, resolved.benchmarks)
+        sorts = {sort for b in resolved.benchmarks for sort in kind_of(b).option_sorts(b)}
+        refuse_unrelated(order.given, sorts)
         _refuse_selection(order, resolved)
     else:
         _refuse_changes(order.given)
@@ -163,34 +159,34 @@ def resolve_order(order: RunOrder) -> Resolved:
 
 
 def _resolved(order: RunOrder) -> Resolved:
-    """What the request names; of an A/B on both sides, in pairs; of one commit, on its side."""
+    """What the options names; of an A/B on both sides, in pairs; of one commit, on its side."""
     if order.resolved is not None:
         return order.resolved
     nothing = order.resume is not None
     if not order.variations:
-        return resolve(order.request, allow_nothing=nothing)
+        return resolve(order.options, allow_nothing=nothing)
     from benchwright.regress.variation import paired, unpaired
 
     sides = []
     for variation in order.variations:
         with variation.standing():
-            sides.append((variation, resolve(variation.request(order.request), allow_nothing=nothing)))
+            sides.append((variation, resolve(variation.request(order.options), allow_nothing=nothing)))
     if len(sides) == 1:
-        (variation, resolved), interleave = sides[0], order.request.interleave
-        settings = msgspec.structs.replace(resolved.settings, interleave=bool(interleave))
-        return unpaired(variation, msgspec.structs.replace(resolved, settings=settings))
+        (variation, resolved), interleave = sides[0], order.options.interleave
+        options = msgspec.structs.replace(resolved.options, interleave=bool(interleave))
+        return unpaired(variation, msgspec.structs.replace(resolved, options=options))
     return paired(sides)
 
 
 def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:
     """Of scripts only labels can be selected, and only where there are several to choose from; of suites and zoos, names too."""
-    words = order.request.suite.select if order.request.suite is not None else ()
+    words = order.options.select
     if not words or any({SUITE, ZOO}.intersection(kind_of(b).option_sorts(b)) for b in resolved.benchmarks):
         return
     for word in words:
         if "=" not in word:
             raise InvalidInput(f"'{word}' is not a label", where="--select", remedy="for scripts, write KEY=VALUE")
-    if not order.request.all_scripts and all(os.path.isfile(t.partition("::")[0]) for t in order.request.targets):
+    if not order.options.all_scripts and all(os.path.isfile(t.partition("::")[0]) for t in order.options.targets):
         raise InvalidInput("there is nothing to select from", where="--select", remedy="name a folder of scripts")
 
 
@@ -207,7 +203,7 @@ def _refuse_changes(given: frozenset[str]) -> None:
 
 
 def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
-    if not order.request.models.trust:
+    if not order.options.trust:
         return []
     from benchwright.kinds.models.model_file import trusted_code
 
@@ -219,37 +215,37 @@ def _follow_up(order: RunOrder, made: Run, local: LocalReporter | None) -> Itera
     yield from write_driver_files(made, Path.cwd())
     if any(kind_of(r.benchmark).has_score for r in made.results) and (said := save_scaling(made)):
         yield said
-    if order.keep:
-        yield from keep_in_store(made, order.base.path, order.store)
+    if not order.options.no_store:
+        yield from keep_in_store(made, order.base.path, order.options.store)
     if order.reporters.any:
         yield from report_run(made, order.reporters, order.base, local)
 
 
 def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> AbstractContextManager[Executor]:
-    """`given`, which stays open; else the one that the settings mean."""
+    """`given`, which stays open; else the one that the options mean."""
     return executor_for(_settings_of(resolved, order), order.base) if given is None else nullcontext(given)
 
 
-def executor_for(settings: RunSettings, base: BaseFolder) -> Executor:
+def executor_for(options: Options, base: BaseFolder) -> Executor:
     """What `--on` names; without it the nodes of the system file, else this machine."""
     from benchwright.executors.registry import open_executor
 
-    system = settings.suite_paths.system if settings.suite_paths is not None else System()
-    if settings.suite_paths is None and (settings.on or "").startswith("ssh:"):
+    system = options.suite_paths.system if options.suite_paths is not None else System()
+    if options.suite_paths is None and (options.on or "").startswith("ssh:"):
         from benchwright.app.lab.devices import known_system
 
         system = known_system(None, os.environ)  # for its key
-    return open_executor(settings.on, Site(folder=str(base.path), system=system, remote_dir=settings.remote_dir))
+    return open_executor(options.on, Site(folder=str(base.path), system=system, remote_dir=options.remote_dir))
 
 
-def _settings_of(resolved: Resolved, order: RunOrder) -> RunSettings:
+def _settings_of(resolved: Resolved, order: RunOrder) -> Options:
     """Those that say where to run: of the run that is resumed, if what was asked for says nothing about it."""
-    asked = resolved.settings
+    asked = resolved.options
     if order.resume is None or asked.suite_paths is not None or asked.on is not None:
         return asked
     try:
         if order.resume != NEWEST:
-            return find_run(order.base.runs, order.resume).read_plan().settings
-        return asked if resolved.benchmarks else to_resume(order.base, NEWEST, (), asked)[1].settings
+            return find_run(order.base.runs, order.resume).read_plan().options
+        return asked if resolved.benchmarks else to_resume(order.base, NEWEST, (), asked)[1].options
     except InvalidInput:
         return asked  # `measure` says what is wrong with it

@@ -15,10 +15,10 @@ from benchwright.cli.working import Working
 from benchwright.executors.observer import Observer
 
 if TYPE_CHECKING:
-    from benchwright.core.inputs.request import Request
     from benchwright.core.job import Job
     from benchwright.core.machine import Machine
     from benchwright.core.run import Plan, Run
+    from benchwright.options.table import Options
 
 _EXAMPLES = """\b
 Examples:
@@ -38,6 +38,8 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     To measure the noise, one small program is launched 14 times as if it were two. Nothing is kept. Exit code: 0 fine, or
     only warnings; 1 measurements taken now cannot be trusted.
     """
+    from msgspec.structs import replace
+
     from benchwright.app.plugins import all_registries
     from benchwright.app.run import RunOrder, run
     from benchwright.doctor.check import check
@@ -49,8 +51,8 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     with LocalExecutor() as executor, Working("reading the machine", quiet=as_json) as working:
         observer = None if as_json else _Noise(working)
 
-        def measure(request: Request, base: BaseFolder) -> Run:
-            return run(RunOrder(request=request, base=base, keep=False), observer)
+        def measure(options: Options, base: BaseFolder) -> Run:
+            return run(RunOrder(options=replace(options, no_store=True), base=base), observer)
 
         checkup = check(folder, executor=executor, measure=None if quick else measure, registries=all_registries())
     if as_json:

@@ -1,4 +1,4 @@
-"""The table of options (`app.options`) as options of commands, and the three sizes of their help."""
+"""The table of options (`options.table`) as options of commands, and the three sizes of their help."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from benchwright.app.options import OF_SCRIPTS, OPTIONS, SORTS, Option
 from benchwright.core.errors import InvalidInput
+from benchwright.options.table import OF_SCRIPTS, OPTIONS, SORTS, Option
 
 if TYPE_CHECKING:
     from benchwright.app.run import RunOrder
@@ -82,9 +82,9 @@ def _form(row: Option) -> dict[str, Any]:
         case "list" | "words" | "pairs":
             return {"multiple": True}
         case "optional":
-            return {"is_flag": False, "flag_value": row.default}
+            return {"is_flag": False, "flag_value": row.bare}
         case _:
-            return {"default": row.default}
+            return {}
 
 
 def options(*names: str, **helps: str) -> Callable[[AnyFunction], AnyFunction]:

@@ -16,6 +16,7 @@ from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
 from benchwright.core.status import Reason
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.plan.turns import started_together
 
 # Variables that select a program's devices, and those of its threads.
@@ -23,6 +24,7 @@ _SHOWN_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS",
     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR",
 )  # fmt: skip
+_USUAL = Options()
 _MOST_SHOWN = 200  # launches; --json has all
 
 # What `plan` has no use for: it keeps nothing and has no progress to show.
@@ -49,13 +51,13 @@ def command(
 
     order = order_from(ctx, values, targets)
     with Working("reading the targets and the machine", quiet=as_json):
-        if order.request.names_devices:
+        if order.options.names_devices:
             from benchwright.app.lab.selection import order_for_device
 
             order = order_for_device(order)
         found = plan(order, assume_gpus)
-    click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
-    if not as_json and not isinstance(order.request.repeat, int):
+    click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found, order.options), nl=as_json)
+    if not as_json and order.options.up_to:
         click.echo(f"at most: --repeat {values['repeat']} ends when that is reached")
 
 
@@ -116,7 +118,7 @@ def _job_body(job: Job) -> dict[str, object]:
     }
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Plan, options: Options = _USUAL) -> str:
     """For people: each benchmark once, then the order of launches."""
     jobs = _jobs_by_benchmark(plan)
     lines = []
@@ -125,7 +127,7 @@ def plan_text(plan: Plan) -> str:
         if benchmark.name in plan.skipped:
             lines += [f"  {line}" for line in _not_planned(benchmark, plan)]
             continue
-        lines += [f"  {line}" for line in _described(benchmark, jobs[benchmark.name])]
+        lines += [f"  {line}" for line in _described(benchmark, jobs[benchmark.name], options)]
         lines += [f"  note: {text}" for text in (*benchmark.notes, *plan.notes.get(benchmark.name, ()))]
         lines += [f"  reads {m.name}: {m.kind} {m.pattern!r}, {m.aggregate}" for m in benchmark.metrics]
     count = len(plan.launches)
@@ -153,7 +155,7 @@ def _names(together: list[Job]) -> str:
     return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
 
-def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
+def _described(benchmark: Benchmark, jobs: list[Job], options: Options) -> list[str]:
     """How it is started: one command for each node, since only there do commands differ in more than their files."""
     first = jobs[0]
     launch = [job for job in jobs if job.position == first.position]
@@ -167,7 +169,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     lines.append(f"in {first.cwd}")
     if benchmark.environment is not None:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
-    lines += kind_of(benchmark).next_steps(benchmark)
+    lines += kind_of(benchmark).next_steps(benchmark, options)
     own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SHOWN_VARIABLES}
     if own:
         given = _shown(own).items()

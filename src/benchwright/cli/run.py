@@ -58,7 +58,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
             return search_batches(order, progress, as_json=as_json)
         progress.begin("getting ready")
-        if order.request.names_devices:
+        if order.options.names_devices:
             from benchwright.app.lab.selection import orders_for_devices
 
             chosen = orders_for_devices(order)
@@ -71,8 +71,8 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
             made = run(order, progress)
         except TooManyScripts as many:
             with progress.aside():
-                request = with_all_scripts(order.request, many)
-            order = msgspec.structs.replace(order, request=request)
+                options = with_all_scripts(order.options, many)
+            order = msgspec.structs.replace(order, options=options)
             made = run(order, progress)
         except NotReported as error:
             made, lost = error.run, error
@@ -117,10 +117,10 @@ def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
 
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     peaks = None
-    if order.keep:
+    if not order.options.no_store:
         from benchwright.app.results.peaks import peaks_of_base
 
-        peaks = peaks_of_base(run, order.base.path, order.store)
+        peaks = peaks_of_base(run, order.base.path, order.options.store)
     comparisons = []
     if len(run.results) > 1:
         from benchwright.app.results.compare import compare_commands

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from benchwright.core.errors import TooManyScripts
-    from benchwright.core.inputs.request import Request
+    from benchwright.options.table import Options
 
 _RED, _YELLOW, _GREEN, _FAINT, _END = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _RULES = (
@@ -73,7 +73,7 @@ def ask(question: str) -> None:
         raise click.Abort
 
 
-def with_all_scripts(request: Request, many: TooManyScripts) -> Request:
+def with_all_scripts(options: Options, many: TooManyScripts) -> Options:
     """`request` with all scripts of its folder, if the user agrees on the terminal; else `many` is raised."""
     import click
     import msgspec
@@ -82,4 +82,4 @@ def with_all_scripts(request: Request, many: TooManyScripts) -> Request:
         raise many
     if not click.confirm(f"{many.where} {many.what}. Run all of them?", err=True):
         raise many
-    return msgspec.structs.replace(request, all_scripts=True)
+    return msgspec.structs.replace(options, all_scripts=True)

@@ -1,8 +1,8 @@
-"""Models: the options for measuring them, what was found in a script, and a model as a workload."""
+"""Models: a script that has some, what was found in it, and a model as a workload."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -14,52 +14,6 @@ INFERENCE = "inference"
 TRAINING = "training"
 NEVER_CALLED = "never_called"
 ZOO_SCALES = ("tiny", "small", "full")
-
-
-class OfBuilds(TypedDict):
-    """Options that a model has as they were given."""
-
-    rebuild: str
-    onnx_opset: int | None
-    sequence: str | None
-    sequence_digest: str | None
-    stops_after: str
-    step_timeout_s: float
-
-
-class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How models are measured. Empty `runtimes`: the usual one for the target; empty `devices`: where a script calls the model."""
-
-    runtimes: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    precisions: tuple[str, ...] = ("fp32",)
-    threads: int | None = None  # None: one for each usable core
-    streams: int = 1  # more than 1: also the throughput of that many concurrent callers
-    max_depth: int = 0  # sub-modules down to this depth count as models too
-    profile: bool = False  # one more launch, which times each operator
-    shapes: dict[str, tuple[int, ...]] = {}  # of a model file's inputs
-    rebuild: str = "if_needed"  # always, never
-    onnx_opset: int | None = None  # of what is exported; None: the exporter's own choice
-    sequence: str | None = None  # the Python file of a build sequence
-    sequence_digest: str | None = None
-    stops_after: str = ""  # build, export: nothing is measured
-    step_timeout_s: float = 600.0  # of each step of a build
-    select: tuple[str, ...] = ()  # class names or prefixes of identities; empty: all
-    weights: bool = False  # whether the values of the weights are part of the identity
-    items: int | None = None  # in one call, as given by the user
-    trust: bool = False  # load model files that run code when loaded
-    scale: str = ZOO_SCALES[0]  # of the models of zoos
-    find_timeout_s: float | None = 600.0  # of the search for models in a script; what it found until then counts
-
-    def of_builds(self) -> OfBuilds:
-        return OfBuilds(
-            rebuild=self.rebuild,
-            onnx_opset=self.onnx_opset,
-            sequence=self.sequence,
-            sequence_digest=self.sequence_digest,
-            stops_after=self.stops_after,
-            step_timeout_s=self.step_timeout_s,
-        )
 
 
 class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +50,7 @@ class ModelScript(PythonScript, frozen=True, kw_only=True, tag="model_script"):
 
     finds_models: ClassVar[bool] = True
 
-    options: ModelOptions = ModelOptions()
+    select: tuple[str, ...] = ()  # class names or prefixes of identities; empty: all its models
     failure: tuple[Reason, str] | None = None  # how its search failed before any model was found
 
 

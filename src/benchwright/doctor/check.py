@@ -17,7 +17,6 @@ from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import SampledJob, Sampler
 from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasure, Interrupted
-from benchwright.core.inputs.request import MeasureOptions, Request
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Interpreter, Noise
 from benchwright.core.note import Note
@@ -28,9 +27,10 @@ from benchwright.doctor.judge_gpus import judge_gpus
 from benchwright.doctor.judge_health import judge_health, named, ok
 from benchwright.doctor.noise import judge_noise, noise_of
 from benchwright.executors.base import Executor
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
-Measure = Callable[[Request, BaseFolder], Run]  # how any run is made: by `app.run`
+Measure = Callable[[Options, BaseFolder], Run]  # how any run is made: by `app.run`
 PAIRS = 6
 _METRICS = ("process.duration", "process.cpu_time")
 _TIMEOUT_S = 60.0
@@ -163,16 +163,16 @@ def measure_noise(measure: Measure) -> tuple[list[Noise], list[Note]]:
 
 def _measure_same_twice(measure: Measure, folder: Path) -> Run:
     line = shlex.join([sys.executable, "-I", "-S", "-c", _PROGRAM])
-    request = Request(
-        lines=(line, line),
+    options = Options(
+        commands=(line, line),
         cwd=str(folder),
-        options=MeasureOptions(timeout_s=_TIMEOUT_S),
+        timeout=_TIMEOUT_S,
         repeat=PAIRS,
         warmup_runs=1,
         interleave=True,
         discard_logs=True,
     )
-    return measure(request, BaseFolder(folder))
+    return measure(options, BaseFolder(folder))
 
 
 def pairs_of(run: Run) -> list[tuple[dict[str, float], dict[str, float]]]:

@@ -9,14 +9,9 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.core.inputs.request import Request
-from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.core.job import Job
-from benchwright.core.metric import MetricSpec
-from benchwright.core.model import ModelOptions
-from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
+from benchwright.options.table import Options
 from benchwright.plan.base import PlainPlanner, PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.record.reading import Event
@@ -26,26 +21,12 @@ ENTRY_POINT_GROUP = "benchwright.kinds"
 _MOST_TOLD = 5
 
 
-class KindOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says about the targets. A kind uses what concerns it."""
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user asked for, resolved: frozen benchmarks, how to run them, and the run's name."""
 
-    names: tuple[str, ...] = ()  # --task: only these; empty: all
-    metrics: tuple[MetricSpec, ...] = ()  # --metric: read these too
-    tasks: TaskOverrides = TaskOverrides()
-    script_args: tuple[str, ...] = ()
-    python: str | None = None  # the interpreter for scripts
-    cwd: str | None = None
-    one_of_many: bool = False  # a script of a folder, which the user did not name itself
-    as_: str | None = None  # how to measure a script: loop, models or command
-    select: tuple[str, ...] = ()  # of a suite: only these names, groups or tags
-    exclude: tuple[str, ...] = ()
-    overrides: tuple[str, ...] = ()  # of a suite: a.b=c, as written
-    models: ModelOptions = ModelOptions()
-    specs: SpecOptions = SpecOptions()
-    builds: str = ""  # the folder of cached builds of models
-    zoos: str = ""  # the folder of environments of zoos' own; empty: none is used
-    points: tuple[dict[str, str], ...] = ({},)  # of a sweep: parameters of a script
-    definitions: str = ""  # of a suite: the folder for definitions that are cloned from git
+    benchmarks: tuple[Benchmark, ...]
+    options: Options
+    name: str
 
 
 class Kind(Protocol):
@@ -68,7 +49,7 @@ class Kind(Protocol):
         """The target of this kind that `folder` stands for, if it does; InvalidInput if that is not clear."""
         return None
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         """The benchmarks in `target`, in its order; InvalidInput says where it is wrong and what to do.
 
         Reading starts nothing and writes nothing.
@@ -117,11 +98,11 @@ class Kind(Protocol):
         """Whether a run in which it alternated with others of the kind ends with a comparison of them."""
         return False
 
-    def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
-        """`settings` with what a run of `benchmarks`, all of this kind, needs."""
-        return settings
+    def completed(self, options: Options, benchmarks: Sequence[Benchmark]) -> Options:
+        """`options` with what a run of `benchmarks`, all of this kind, needs."""
+        return options
 
-    def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    def not_ready(self, benchmarks: Sequence[Benchmark], options: Options) -> dict[str, str]:
         """Those of `benchmarks`, all of this kind, that lack something before they can run: why, and what helps."""
         return {}
 
@@ -129,29 +110,27 @@ class Kind(Protocol):
         """Those that `set_up` cannot make ready, as far as is known without fetching anything: why, and what helps."""
         return {}
 
-    def set_up(
-        self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
-    ) -> dict[str, str] | None:
+    def set_up(self, benchmarks: Sequence[Benchmark], options: Options, observer: Observer) -> dict[str, str] | None:
         """Does the next thing that `not_ready` says is missing: called again, after all was read anew, until that is None.
 
         Returns those for which it failed, with the reason; None if nothing was missing. Raises Interrupted if asked to stop.
         """
         return None
 
-    def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
+    def refusal(self, benchmarks: Sequence[Benchmark], options: Options) -> BenchwrightError:
         """The error to raise if none of `benchmarks` is ready, and there is nothing else to run."""
-        lacking = self.not_ready(benchmarks, settings)
+        lacking = self.not_ready(benchmarks, options)
         return CannotMeasure(nothing_ready([f"{name}: {why}" for name, why in lacking.items()]))
 
     def packages_for(self, benchmarks: Sequence[Benchmark]) -> tuple[str, ...]:
         """Those of `probe_packages` that programs of `benchmarks` may import; they are watched during the run."""
         return self.probe_packages
 
-    def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
+    def warnings(self, benchmarks: Sequence[Benchmark], options: Options) -> list[str]:
         """What a reader of a run's results should know of what its benchmarks were prepared with."""
         return []
 
-    def next_steps(self, benchmark: Benchmark) -> list[str]:
+    def next_steps(self, benchmark: Benchmark, options: Options) -> list[str]:
         """What a run does after the jobs that `plan` can show, one line each."""
         return []
 

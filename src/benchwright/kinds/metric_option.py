@@ -13,7 +13,6 @@ The brackets belong to the name, before the first `=`, so nothing in a pattern c
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
 
@@ -31,6 +30,7 @@ from benchwright.core.metric import (
 )
 from benchwright.core.numbers.pattern import with_numbers
 from benchwright.kinds.unit_guess import guess_unit
+from benchwright.options.table import Options
 
 _WHERE = "--metric"
 _OPTION = re.compile(r"([^\[\]=]*)(?:\[([^\]]*)\])?(?:=(.*))?", re.DOTALL)
@@ -64,6 +64,15 @@ def parse_metric_option(text: str) -> MetricSpec:
         direction=Direction(direction) if direction else guess_direction(name, unit),
         aggregate=aggregate,
     )
+
+
+def metrics_of(options: Options) -> tuple[MetricSpec, ...]:
+    """What `--metric` asks for."""
+    if not options.metrics:
+        return ()
+    found = tuple(map(parse_metric_option, options.metrics))
+    check_distinct(found)
+    return found
 
 
 def check_metric_name(name: str) -> None:
@@ -184,6 +193,8 @@ def _option(item: str) -> tuple[str, str]:
         return "direction", item
     if item in AGGREGATES or re.fullmatch(r"p[0-9]+(\.[0-9]+)?", item):
         return "aggregate", check_aggregate(item, where=_WHERE)
+    import difflib  # costs start-up
+
     near = difflib.get_close_matches(item, (*_DIRECTIONS, *AGGREGATES), n=1, cutoff=0.8)
     if near:
         raise InvalidInput(

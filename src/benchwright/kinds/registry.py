@@ -8,7 +8,8 @@ from functools import cache
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BrokenPlugin, InvalidInput
 from benchwright.core.plugins.registry import Registry
-from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind, KindOptions
+from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind
+from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.report.base import Contribution, Report, joined
 
@@ -76,7 +77,7 @@ class MissingKind(Kind):
     def recognises(self, target: str) -> bool:
         return False
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         raise self._error()
 
     def planner(self, context: PlanContext) -> Planner:

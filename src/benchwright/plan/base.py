@@ -10,8 +10,8 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import JobBuild, StepsApart
 from benchwright.core.machine import Machine
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
+from benchwright.options.table import Options
 from benchwright.plan.process_slots import ProcessSlot, plain_slots
 
 
@@ -19,7 +19,7 @@ class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
     """What is the same for every job of a plan."""
 
     machine: Machine
-    settings: RunSettings
+    options: Options
     folder: str  # of the run
     probe_path: str | None = None  # the folder that holds benchprobe
     usable_cores: tuple[int, ...] = ()
@@ -37,7 +37,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     data_file: str | None = None
     folders: tuple[str, ...] = ()
     shell: bool = False
-    probe: dict[str, Any] = {}  # settings for benchprobe besides those of the loop
+    probe: dict[str, Any] = {}  # options for benchprobe besides those of the loop
     echo: bool = False  # show what it prints, even if the user did not ask
     fetch: tuple[str, ...] = ()  # files it writes that are to be brought back
     cores: tuple[int, ...] | None = None  # to pin it to, unless the user says otherwise

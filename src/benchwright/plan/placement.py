@@ -11,9 +11,9 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job, JobBarrier, JobTurn, LaunchEnd
 from benchwright.core.machine import Machine
 from benchwright.core.run import Plan
-from benchwright.core.settings import MOST_LAUNCHES, RunSettings
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import probe_settings
+from benchwright.options.table import MOST_LAUNCHES, Options
 from benchwright.plan.base import Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
 from benchwright.plan.order import balanced_blocks, random_blocks
@@ -35,7 +35,7 @@ class LaunchSlot(msgspec.Struct, frozen=True):
 def make_plan(
     benchmarks: Sequence[Benchmark],
     machine: Machine,
-    settings: RunSettings,
+    options: Options,
     kinds: Kinds,
     *,
     folder: str,
@@ -56,7 +56,7 @@ def make_plan(
         kinds,
         PlanContext(
             machine=machine,
-            settings=settings,
+            options=options,
             folder=folder.rstrip("/"),
             probe_path=probe_path,
             count_work=count_work,
@@ -67,18 +67,18 @@ def make_plan(
     for name, why_not in (not_ready or {}).items():
         skipped.setdefault(name, (Reason.NOT_READY, why_not))
     runnable = [b for b in benchmarks if b.name not in skipped]
-    if settings.turn_s is not None:
+    if options.turns is not None:
         refuse_too_few(runnable, planners.of)
-    _check_count(sum(launches_of(b, settings) + settings.warmup_runs for b in runnable))
+    _check_count(sum(launches_of(b, options) + options.warmup_runs for b in runnable))
     maker = _JobMaker(planners, count=len(runnable))
     launches = [
         maker.jobs(runnable[slot.benchmark], slot, position)
-        for position, slot in enumerate(order_of_launches(runnable, settings))
+        for position, slot in enumerate(order_of_launches(runnable, options))
     ]
-    launches = with_shared_starts(with_turns_ahead(launches, usable_cores), settings, goes_on=goes_on)
+    launches = with_shared_starts(with_turns_ahead(launches, usable_cores), options, goes_on=goes_on)
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
     return Plan(
-        benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=settings.up_to, notes=notes
+        benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=options.up_to, notes=notes
     )
 
 
@@ -108,40 +108,40 @@ def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str
     return planners.of(benchmark).why_skipped(benchmark)
 
 
-def launches_of(benchmark: Benchmark, settings: RunSettings) -> int:
+def launches_of(benchmark: Benchmark, options: Options) -> int:
     """How often it is launched: as the user says, else as its target does."""
-    said = settings.repeat > 1 or settings.up_to
-    return settings.repeat if said else benchmark.launches
+    said = options.repeat > 1 or options.up_to
+    return options.repeat if said else benchmark.launches
 
 
-def order_of_launches(benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[LaunchSlot]:
+def order_of_launches(benchmarks: Sequence[Benchmark], options: Options) -> list[LaunchSlot]:
     """One benchmark after another, or interleaved in balanced blocks; warm-up launches before those they belong to.
 
     Of those that are paired, each pair is interleaved by itself.
     """
     groups: dict[object, list[int]] = {}
     for number, benchmark in enumerate(benchmarks):
-        groups.setdefault(benchmark.pair if settings.interleave else number, []).append(number)
-    return [slot for group in groups.values() for slot in _order_within(group, benchmarks, settings)]
+        groups.setdefault(benchmark.pair if options.interleave else number, []).append(number)
+    return [slot for group in groups.values() for slot in _order_within(group, benchmarks, options)]
 
 
-def _order_within(group: Sequence[int], benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[LaunchSlot]:
-    launches = {number: launches_of(benchmarks[number], settings) for number in group}
-    repeats = {number: settings.repeat > 1 or count > 1 for number, count in launches.items()}
-    slots = [LaunchSlot(number, n, True, None) for n in range(settings.warmup_runs) for number in group]
+def _order_within(group: Sequence[int], benchmarks: Sequence[Benchmark], options: Options) -> list[LaunchSlot]:
+    launches = {number: launches_of(benchmarks[number], options) for number in group}
+    repeats = {number: options.repeat > 1 or count > 1 for number, count in launches.items()}
+    slots = [LaunchSlot(number, n, True, None) for n in range(options.warmup_runs) for number in group]
     if len(group) < 2:
         number = group[0]
-        if settings.decision is not None and benchmarks[number].side is not None:
+        if options.decision is not None and benchmarks[number].side is not None:
             # The other side cannot be started: whether this one works is all that is left to find out.
             return [LaunchSlot(number, 0, False, 0)]
         return slots + [
             LaunchSlot(number, n if repeats[number] else None, False, None) for n in range(launches[number])
         ]
     most = max(launches.values())
-    if settings.decision is None:
-        rows = balanced_blocks(len(group), most, start=settings.seed)
+    if options.decision is None:
+        rows = balanced_blocks(len(group), most, start=options.seed)
     else:
-        rows = random_blocks(len(group), most, seed=settings.seed)
+        rows = random_blocks(len(group), most, seed=options.seed)
     for block, row in enumerate(rows):
         here = [number for number in (group[place] for place in row) if block < launches[number]]
         slots += [
@@ -186,7 +186,7 @@ class _JobMaker:
     def jobs(self, benchmark: Benchmark, launch: LaunchSlot, position: int) -> tuple[Job, ...]:
         """Those of one launch."""
         slots = self._planners.of(benchmark).slots(benchmark)
-        if self._context.settings.turn_s is not None:
+        if self._context.options.turns is not None:
             refuse_turns(benchmark, self._planners.of(benchmark), slots)
         return self._ended_together(launch, tuple([self._job(benchmark, launch, position, slot) for slot in slots]))
 
@@ -195,7 +195,6 @@ class _JobMaker:
         reporting = sum(job.reports == "always" for job in jobs)
         if not reporting or all(job.reports != "never" for job in jobs):
             return jobs
-        settings = self._context.settings
         name = stem(jobs[0].benchmark, repeat=launch.repeat, warmup=launch.warmup)
         ends = (
             LaunchEnd(
@@ -203,7 +202,7 @@ class _JobMaker:
                 size=reporting,
                 place=place,
                 reports=job.reports == "always",
-                grace_s=settings.stop_grace_s,
+                grace_s=self._context.options.stop_grace,
             )
             for place, job in enumerate(jobs)
         )
@@ -222,8 +221,8 @@ class _JobMaker:
         )
         command = self._planners.of(benchmark).command(benchmark, slot, name, launch.repeat)
         barrier = self._barrier(benchmark, launch, slot, node)
-        folder, settings = self._context.folder, self._context.settings
-        ahead = command.ahead and barrier is None and may_start_ahead(benchmark, settings)
+        folder, options = self._context.folder, self._context.options
+        ahead = command.ahead and barrier is None and may_start_ahead(benchmark, options)
         turn = JobTurn(folder=f"{folder}/.barrier/ahead") if ahead else None
         return Job(
             id=name,
@@ -234,7 +233,7 @@ class _JobMaker:
             stream=f"{folder}/{name}.data",
             log=f"{folder}/{name}.log",
             env=command.env,
-            keep_env=settings.keep_env,
+            keep_env=options.keep_env,
             devices=slot.devices,
             cores=command.cores if benchmark.placement.cores is None else benchmark.placement.cores,
             node=slot.node,
@@ -242,16 +241,16 @@ class _JobMaker:
             reports=slot.reports,
             timeout_s=_timeout_s(benchmark, barrier),
             check_timeout_s=command.check_timeout_s,
-            grace_s=settings.grace_s,
-            max_memory_bytes=settings.max_memory_bytes,
+            grace_s=options.grace,
+            max_memory_bytes=options.max_memory,
             metrics=benchmark.metrics,
             probe=probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop) | command.probe,
             probe_path=self._context.probe_path,
             barrier=barrier,
             turn=turn,
-            sample_interval_s=settings.sample_interval_s,
-            echo=settings.echo or command.echo,
-            discard_log=settings.discard_logs,
+            sample_interval_s=options.sample_interval,
+            echo=options.show_output or command.echo,
+            discard_log=options.discard_logs,
             repeat=launch.repeat,
             warmup=launch.warmup,
             block=launch.block,
@@ -272,7 +271,7 @@ class _JobMaker:
     def _barrier(
         self, benchmark: Benchmark, launch: LaunchSlot, slot: ProcessSlot, node: str | None
     ) -> JobBarrier | None:
-        turn_s, folder = self._context.settings.turn_s, self._context.folder
+        turn_s, folder = self._context.options.turns, self._context.folder
         if turn_s is not None and launch.block is not None:
             return barrier_of_turns(folder, launch.block, size=self._count, rank=launch.place, turn_s=turn_s)
         if slot.together < 2 or slot.reports != "always":

@@ -10,7 +10,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job, JobTurn
 from benchwright.core.note import Note
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 
 # Forks of one process have the same layout in memory, which is one of the things that differ between launches. So launches
 # of a benchmark come from this many processes in turn.
@@ -21,17 +21,17 @@ MOST_AHEAD = 5  # processes at a time: one is measured; those before it are chec
 _LEAST_CORES = 8
 
 
-def may_start_ahead(benchmark: Benchmark, settings: RunSettings) -> bool:
-    """Whether its launches may start up while others are measured, as far as it and the settings are concerned."""
+def may_start_ahead(benchmark: Benchmark, options: Options) -> bool:
+    """Whether its launches may start up while others are measured, as far as it and the options are concerned."""
     hooks, placed = benchmark.hooks, benchmark.placement.cores is not None
     hooked = any(hook is not None for hook in (hooks.setup, hooks.prepare, hooks.cleanup))
-    alone = settings.up_to or settings.turn_s is not None or settings.on is not None
-    return settings.overlap and not (hooked or placed or alone)
+    alone = options.up_to or options.turns is not None or options.on is not None
+    return options.overlap and not (hooked or placed or alone)
 
 
-def overlap_notes(launches: Sequence[tuple[Job, ...]], settings: RunSettings) -> list[Note]:
+def overlap_notes(launches: Sequence[tuple[Job, ...]], options: Options) -> list[Note]:
     """That `--overlap` was asked for and does nothing."""
-    if not settings.overlap or not launches or any(job.turn is not None for jobs in launches for job in jobs):
+    if not options.overlap or not launches or any(job.turn is not None for jobs in launches for job in jobs):
         return []
     text = f"--overlap has no effect here: it is for several models of zoos on a GPU, and needs {_LEAST_CORES} cores"
     return [Note(text=text)]
@@ -62,14 +62,14 @@ def _in_order_of_starts(jobs: Sequence[Job]) -> list[Job]:
 
 
 def with_shared_starts(
-    launches: Sequence[tuple[Job, ...]], settings: RunSettings, *, goes_on: bool = False
+    launches: Sequence[tuple[Job, ...]], options: Options, *, goes_on: bool = False
 ) -> list[tuple[Job, ...]]:
     """Without warm starts where none are wanted, or where no two launches could share one. `goes_on`: these are not the
     first launches of their run, so each may share its start with an earlier or later one.
 
     Launches that decide an A/B are independent of each other in all they can be, so they are started afresh.
     """
-    never = settings.cold or settings.decision is not None or settings.turn_s is not None
+    never = options.cold or options.decision is not None or options.turns is not None
     shared = Counter(_start(jobs[0]) for jobs in launches if jobs and jobs[0].warm and not never)
 
     def is_warm(jobs: tuple[Job, ...]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request
+from benchwright.options.table import Options
 from benchwright.regress.building.environment import has_editable_install, inherited_python
 from benchwright.regress.repository import CommandFailed, SourceRepository, call_git
 from benchwright.regress.variation import Variation
@@ -27,16 +27,16 @@ def refuse_shared_package(repository: SourceRepository, python: str | None) -> N
         )
 
 
-def kept_words(request: Request, variation: Variation, repository: SourceRepository) -> dict[str, str]:
+def kept_words(options: Options, variation: Variation, repository: SourceRepository) -> dict[str, str]:
     """Words of the command that name files which git ignores, such as data: with the path of the only one there is. InvalidInput for a
     program, script or target that the revision does not have."""
     if variation.folder is None:
         return {}
     root, stands_in = variation.folder
     kept: dict[str, str] = {}
-    targets, here = request.targets, os.getcwd()
-    for number, word in enumerate((*targets, *request.command)):
-        folder = here if number < len(targets) else os.path.join(here, request.cwd or "")
+    targets, here = options.targets, os.getcwd()
+    for number, word in enumerate((*targets, *options.command)):
+        folder = here if number < len(targets) else os.path.join(here, options.cwd or "")
         path = os.path.normpath(os.path.join(folder, word.partition("::")[0]))
         inside = path.startswith(f"{root}/") and os.path.exists(path)
         if not inside or os.path.exists(f"{stands_in}/{path.removeprefix(f'{root}/')}"):

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from benchwright.core.benchmark import REVISION, Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.secrets.redact import redact, redact_words
+from benchwright.kinds.base import Resolved
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 
 _PATH = "PATH"
 _SEARCHED = (_PATH, "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "PKG_CONFIG_PATH")  # lists of folders
@@ -63,19 +64,14 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         finally:
             os.chdir(here)
 
-    def request(self, asked: Request) -> Request:
+    def request(self, asked: Options) -> Options:
         """What is asked for, on this side."""
-        suite = asked.suite
-        if suite is not None:
-            current = suite.use_current_env or self.python
-            suite = replace(suite, use_current_env=current, system=self._moved_option(suite.system))
-        specs = asked.specs if self.info is None else replace(asked.specs, treatment=self.info, control=None)
         return replace(
             asked,
-            specs=specs,
+            treatment=self.info or asked.treatment,
             targets=tuple(map(self._target, asked.targets)),
             command=tuple(self.kept.get(word) or self._moved(word) for word in asked.command),
-            lines=(self.line,) if self.line is not None else tuple(map(self._moved, asked.lines)),
+            commands=(self.line,) if self.line is not None else tuple(map(self._moved, asked.commands)),
             script_args=tuple(map(self._moved, asked.script_args)),
             setup=self._moved_option(asked.setup),
             prepare=tuple(map(self._moved, asked.prepare)),
@@ -83,7 +79,8 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
             cwd=self._moved_option(asked.cwd),
             search_dirs=tuple(map(self._moved, asked.search_dirs)),
             python=self.python or asked.python,  # the side inherits the packages of the one asked for
-            suite=suite,
+            use_current_env=asked.use_current_env or self.python is not None,
+            system=self._moved_option(asked.system),
             interleave=True,
         )
 
@@ -205,11 +202,11 @@ def paired(sides: Sequence[tuple[Variation, Resolved]]) -> Resolved:
                 lacking = CONTROL if variation.side == TREATMENT else TREATMENT
                 benchmark = replace(benchmark, withheld=f"the {lacking} has no such benchmark")
             found.append(variation.applied(benchmark).on_side(variation.side, variation.revision))
-    settings = replace(after.settings, interleave=True)
-    if before.settings.suite_paths is not None and after.settings.suite_paths is not None:
-        found, paths = _with_interpreters(found, before.settings.suite_paths, after.settings.suite_paths)
-        settings = replace(settings, suite_paths=paths)
-    return Resolved(benchmarks=tuple(found), settings=settings, name=after.name)
+    options = replace(after.options, interleave=True)
+    if before.options.suite_paths is not None and after.options.suite_paths is not None:
+        found, paths = _with_interpreters(found, before.options.suite_paths, after.options.suite_paths)
+        options = replace(options, suite_paths=paths)
+    return Resolved(benchmarks=tuple(found), options=options, name=after.name)
 
 
 def _called_alike(before: Resolved, after: Resolved) -> tuple[Resolved, Resolved]:

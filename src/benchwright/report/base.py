@@ -14,7 +14,7 @@ from benchwright.core.results.roofline import Roofline
 from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Run
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.report.document import ReportSection, ReportTable
 from benchwright.report.text.metrics import headline_metrics
 
@@ -62,7 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     log_tails: Mapping[str, Sequence[str]] = {}  # the last lines printed by failed jobs
     logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
     remarks: tuple[Note, ...] = ()  # about the run as a whole
-    settings: RunSettings | None = None  # how the run was made
+    options: Options | None = None  # how the run was made
     commands: Mapping[str, Sequence[str]] = {}  # of each suite's benchmark that of its first process
     efficiency: Mapping[str, Sequence[Efficiency]] = {}  # of each benchmark that tells how much work an item is
     rooflines: tuple[Roofline, ...] = ()

@@ -43,7 +43,7 @@ class RunParts(msgspec.Struct, frozen=True, kw_only=True):
 
 def assemble(parts: RunParts, kinds: Kinds) -> Run:
     """The run made of these parts. Nothing else makes one, except reading it whole from a file or the store."""
-    settings = parts.stored.settings
+    settings = parts.stored.options
     planned: dict[str, list[tuple[Job, ...]]] = defaultdict(list)
     for launch in parts.plan.launches:
         planned[launch[0].benchmark].append(launch)

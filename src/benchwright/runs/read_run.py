@@ -128,14 +128,14 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
     plan = make_plan(
         stored.benchmarks,
         machine,
-        stored.settings,
+        stored.options,
         kinds,
         folder=str(folder.path),
         probe_path=None,
         usable_cores=range(1 << 16),  # the reading machine need not have these cores
         not_ready=stored.not_ready,
     )
-    if not stored.settings.up_to:
+    if not stored.options.up_to:
         return plan
     made = tuple(jobs for jobs in plan.launches if any(Path(job.stream).is_file() for job in jobs))
     return msgspec.structs.replace(plan, launches=made)  # the others were planned in case they were needed

@@ -11,8 +11,8 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
 from benchwright.core.numbers.aggregates import WORKERS_VARIABLE
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs, find_run
 from benchwright.runs.run_folder import RunFolder
@@ -23,28 +23,28 @@ NEWEST = "newest"  # resume the newest unfinished run of the same target
 
 
 def to_resume(
-    base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], settings: RunSettings
+    base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], options: Options
 ) -> tuple[RunFolder, StoredPlan]:
     """The run to resume. What it measures must not have changed."""
     if resume != NEWEST:
         folder = find_run(base.runs, resume)
         stored = folder.read_plan()
-        if benchmarks and (differences := stored.differences(benchmarks, settings)):
+        if benchmarks and (differences := stored.differences(benchmarks, options)):
             raise InvalidInput(
                 f"{folder.id} measures something else: " + "; ".join(differences[:5]),
                 where="--resume",
                 remedy="resume it without a target, or start a new run",
             )
-        return folder, _completed(stored, benchmarks, settings)
+        return folder, _completed(stored, benchmarks, options)
     unfinished = _unfinished_runs(base)
     for folder, stored in unfinished:
-        if not benchmarks or stored.same_target(benchmarks, settings):
-            return folder, _completed(stored, benchmarks, settings)
+        if not benchmarks or stored.same_target(benchmarks, options):
+            return folder, _completed(stored, benchmarks, options)
     if unfinished:
         newest, stored = unfinished[0]
         raise InvalidInput(
             f"no unfinished run measures exactly this; the newest unfinished one, {newest.id}, differs: "
-            + "; ".join(stored.differences(benchmarks, settings)[:5]),
+            + "; ".join(stored.differences(benchmarks, options)[:5]),
             where="--resume",
             remedy="undo the change, or start a new run",
         )
@@ -63,7 +63,7 @@ def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
     return found
 
 
-def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> StoredPlan:
+def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], options: Options) -> StoredPlan:
     """The stored plan, plus what is not stored: secrets (from the target, if named again) and how output is shown."""
     again = {b.name: b for b in benchmarks}
     scripts = {_script_of(b): b for b in benchmarks if b.workload.finds_models}
@@ -71,9 +71,9 @@ def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: 
         stored,
         benchmarks=tuple(_with_secrets(b, again.get(b.name), scripts) for b in stored.benchmarks),
         asked=tuple(again.get(b.name, b) for b in stored.asked),
-        settings=replace(stored.settings, echo=settings.echo),
+        options=replace(stored.options, show_output=options.show_output),
     )
-    check_workers(complete.benchmarks, complete.settings)
+    check_workers(complete.benchmarks, complete.options)
     if not benchmarks and stored.left_out:
         raise InvalidInput(
             f"{', '.join(stored.left_out)}: secrets are not stored",
@@ -115,10 +115,10 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
+def check_workers(benchmarks: Sequence[Benchmark], options: Options) -> None:
     """InvalidInput, before anything runs, if a metric needs the number of workers and that is unknown."""
     needing = [m.name for b in benchmarks for m in b.metrics if m.aggregate == "average_aggregate"]
-    if needing and not settings.workers:
+    if needing and not options.workers:
         raise InvalidInput(
             f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is unknown",
             remedy=f"set {WORKERS_VARIABLE} to 1 or more",

@@ -16,8 +16,8 @@ from benchwright.core.job import Job, JobBarrier, Reports
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
 from benchwright.core.secrets.redacted import secrets_of, without_secrets
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
+from benchwright.options.table import KEPT, Options
 
 PLAN_VERSION = 1
 JOBS_VERSION = 1
@@ -36,7 +36,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     benchmarks: tuple[Benchmark, ...]
     asked: tuple[Benchmark, ...] = ()  # what was asked for, if models are measured in place of some scripts
-    settings: RunSettings
+    options: Options
     labels: dict[str, str] = {}
     not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
     left_out: tuple[str, ...] = ()  # secrets that programs need and that are not stored, in words
@@ -45,26 +45,26 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         """The run's name; its id, if the time is part of the name."""
         return run_id if TIME in self.name else self.name
 
-    def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
-        return not self.differences(benchmarks, settings)
+    def same_target(self, benchmarks: tuple[Benchmark, ...], options: Options) -> bool:
+        return not self.differences(benchmarks, options)
 
     def without_secrets(self) -> StoredPlan:
         found = [what for b in self.benchmarks for what in secrets_of(b)]
-        settings = self.settings
-        if settings.suite_paths is not None:
-            overrides = redact_words(settings.suite_paths.overrides)
-            paths = msgspec.structs.replace(settings.suite_paths, overrides=overrides)
-            settings = msgspec.structs.replace(settings, suite_paths=paths)
+        options = self.options.kept()
+        if options.suite_paths is not None:
+            overrides = redact_words(options.suite_paths.overrides)
+            paths = msgspec.structs.replace(options.suite_paths, overrides=overrides)
+            options = msgspec.structs.replace(options, suite_paths=paths)
         return msgspec.structs.replace(
             self,
             benchmarks=tuple(map(without_secrets, self.benchmarks)),
             asked=tuple(map(without_secrets, self.asked)),
-            settings=settings,
+            options=options,
             labels=redact_body(self.labels),
             left_out=tuple(dict.fromkeys((*self.left_out, *found))),
         )
 
-    def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
+    def differences(self, benchmarks: tuple[Benchmark, ...], options: Options) -> list[str]:
         """What differs from this plan, in words; empty if the run may be resumed."""
         before = {b.name: b for b in self.asked or self.benchmarks}
         after = {b.name: b for b in benchmarks}
@@ -73,10 +73,10 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         for name in before:
             if name in after:
                 lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))
-        shown = ("echo", "shared")  # how and to whom output is shown does not change what is measured
-        for field in RunSettings.__struct_fields__:
+        shown = ("show_output", "share")  # how and to whom output is shown does not change what is measured
+        for field in KEPT:
             if field not in shown:
-                old, new = (_setting(s, field) for s in (self.settings, settings))
+                old, new = (_setting(s, field) for s in (self.options, options))
                 lines += _value_differences(field, old, new)
         return lines
 
@@ -90,9 +90,9 @@ def decoded_plan(raw: bytes) -> StoredPlan:
         raise Unreadable(short(str(error))) from None
 
 
-def _setting(settings: RunSettings, field: str) -> object:
+def _setting(options: Options, field: str) -> object:
     """As plain values. The name of the system file does not matter, and overrides show elsewhere."""
-    value = msgspec.to_builtins(getattr(settings, field))
+    value = msgspec.to_builtins(getattr(options, field))
     if field == "suite_paths" and value is not None:
         value["system"]["file"] = value["overrides"] = None
     return value

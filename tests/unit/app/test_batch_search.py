@@ -21,9 +21,7 @@ from benchwright.app.measure import measure
 from benchwright.app.resolve import resolve
 from benchwright.app.run import RunOrder
 from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.inputs.request import Request, SuiteRequest
 from benchwright.core.run import Launch, Result
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import Warmup
 from benchwright.executors.local import LocalExecutor
@@ -31,6 +29,7 @@ from benchwright.executors.observer import Observer
 from benchwright.kinds.suite.plan.batch_search import Bounds
 from benchwright.kinds.suite.scaling import observation
 from benchwright.kinds.suite.scaling_file import read_scaling
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
 
@@ -50,7 +49,7 @@ class Measuring:
         workload = Script(path=str(PROGRAM), args=args, cwd="/", python=sys.executable)
         benchmark = Benchmark(name=name, workload=workload, source="test", warmup=Warmup(steps=2))
         with LocalExecutor() as executor:
-            run = measure([benchmark], RunSettings(), base=self.base, name=f"{name}-{size}", executor=executor)
+            run = measure([benchmark], Options(), base=self.base, name=f"{name}-{size}", executor=executor)
         return trial_of(run.results[0])
 
 
@@ -78,11 +77,11 @@ def test_the_batch_of_a_suites_benchmark_is_found_by_runs_of_its_own(tmp_path):
         "fixed:\n  definition: .\n  plan: {method: njobs, n: 1}\n  argv: [1, 30, really]\n"
     )
     base = BaseFolder(tmp_path / "base")
-    suite = SuiteRequest(base=str(base.path), use_current_env=sys.executable)
-    request = Request(targets=(str(tmp_path / "suite.yaml"),), suite=suite)
-    defaults = {b.name: default_batch(b) for b in resolve(request).benchmarks}
+    target = str(tmp_path / "suite.yaml")
+    options = Options(targets=(target,), base=str(base.path), use_current_env=True, python=sys.executable)
+    defaults = {b.name: default_batch(b) for b in resolve(options).benchmarks}
     assert defaults == {"hungry": 20, "fixed": None}
-    order = RunOrder(request=request, base=base)
+    order = RunOrder(options=options, base=base)
     search = find_largest_batch("hungry", suite_trials(order, Observer()), Bounds(start=20))
     assert (search.largest, search.problem) == (24, None)
     assert list(search.trials) == [16, 32, 24]

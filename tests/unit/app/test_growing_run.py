@@ -17,15 +17,15 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.model import ModelOptions, ModelScript, ScriptDiscovery
+from benchwright.core.model import ModelScript, ScriptDiscovery
 from benchwright.core.run import Plan, Run
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.observer import Observer
 from benchwright.kinds.models.discovery.launching import discover
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.read_run import read_run
@@ -95,18 +95,16 @@ class Making:
         path = self.folder / name
         if not path.exists():
             path.write_text("import torch\n")
-        work = ModelScript(
-            path=str(path), args=args, cwd="/", python="/usr/bin/python3", options=ModelOptions(**options)
-        )
+        work = ModelScript(path=str(path), args=args, cwd="/", python="/usr/bin/python3", **options)
         return Benchmark(name=name, workload=work, source=str(path), kind="script")
 
     def __call__(
         self, *benchmarks: Benchmark, executor: ModelExecutor | None = None, resume: str | None = None, **more: Any
     ) -> Run:
         fake = executor or ModelExecutor()
-        settings = RunSettings(**more.pop("settings", {}))
+        options = Options(**more.pop("options", {}))
         try:
-            return measure(benchmarks, settings, base=self.base, name="x", executor=fake, resume=resume, **more)
+            return measure(benchmarks, options, base=self.base, name="x", executor=fake, resume=resume, **more)
         finally:
             self.ran = fake.ran
 
@@ -142,15 +140,14 @@ def test_already_the_first_of_several_scripts_starts_warm(make: Making) -> None:
 
 
 def test_what_alternates_across_scripts_is_searched_first(make: Making) -> None:
-    settings = {"interleave": True, "repeat": 2}
-    make(make.script("a.py"), make.script("b.py"), search_first=True, settings=settings)
+    options = {"interleave": True, "repeat": 2}
+    make(make.script("a.py"), make.script("b.py"), search_first=True, options=options)
     assert [job.partition("::")[0] for job in make.ran] == ["a.py.D0", "b.py.D0", "a.py", "b.py", "b.py", "a.py"]
 
 
 def test_runtimes_of_a_model_alternate_and_are_no_pairs_with_those_of_another_script(make: Making) -> None:
-    both = {"runtimes": ("torch-eager", "onnxruntime")}
-    settings = {"interleave": True, "repeat": 2}
-    run = make(make.script("a.py", **both), make.script("b.py", **both), settings=settings)
+    options = {"interleave": True, "repeat": 2, "runtimes": ("torch-eager", "onnxruntime")}
+    run = make(make.script("a.py"), make.script("b.py"), options=options)
     jobs = dict.fromkeys(job for job in make.ran if job.startswith("b.py::"))  # a build has the id of its first launch
     words = [job.partition("::Net@")[2].partition(".")[0] for job in jobs]
     assert words == ["torch-eager", "onnxruntime", "onnxruntime", "torch-eager"]
@@ -205,9 +202,9 @@ def test_an_unchanged_script_is_not_searched_again_in_the_next_run(make: Making)
     ]
 
 
-def found_by_find(make: Making, script: Benchmark, **settings: Any) -> ScriptDiscovery:
+def found_by_find(make: Making, script: Benchmark, **options: Any) -> ScriptDiscovery:
     fake = ModelExecutor({"a.py": [{**net("a.py"), "flops": 7.0}]})
-    found = discover([script], RunSettings(**settings), make.base, fake, Observer())
+    found = discover([script], Options(**options), make.base, fake, Observer())
     make.ran = fake.ran
     return found["a.py"]
 
@@ -229,8 +226,8 @@ def test_find_searches_again_if_asked_to_if_output_is_wanted_and_if_the_script_c
     found_by_find(make, make.script("a.py"))
     if why == "changed":
         (make.folder / "a.py").write_text("import torch  # another\n")
-    script = make.script("a.py", rebuild="always" if why == "rebuild" else "if_needed")
-    assert found_by_find(make, script, echo=why == "echo").searched is None
+    how = {"rebuild": {"rebuild": "always"}, "echo": {"show_output": True}}.get(why, {})
+    assert found_by_find(make, make.script("a.py"), **how).searched is None
     assert make.ran == ["a.py.D0"]
 
 
@@ -238,10 +235,12 @@ def test_a_changed_script_argument_seed_or_variable_is_searched_again(
     make: Making, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(make.script("a.py"))
-    for changed in ({"args": ("--k", "2")}, {"rebuild": "always"}, {"max_depth": 1}, {"weights": True}):
-        make(make.script("a.py", **changed))
+    make(make.script("a.py", args=("--k", "2")))
+    assert make.ran[0] == "a.py.D0"
+    for changed in ({"rebuild": "always"}, {"max_depth": 1}, {"weights": True}):
+        make(make.script("a.py"), options=changed)
         assert make.ran[0] == "a.py.D0", changed
-    make(make.script("a.py"), settings={"seed": 1})
+    make(make.script("a.py"), options={"seed": 1})
     assert make.ran[0] == "a.py.D0"
     make(make.script("a.py"))
     assert make.ran[0] != "a.py.D0"
@@ -315,7 +314,7 @@ def test_a_search_has_a_time_limit_of_its_own(make: Making) -> None:
 
     limits: list[float | None] = []
     make(make.script("a.py"), executor=Limits())
-    make(make.script("b.py", find_timeout_s=5.0), executor=Limits())
+    make(make.script("b.py"), executor=Limits(), options={"find_timeout": 5.0})
     assert limits == [600.0, None, 5.0, None]
 
 

@@ -17,10 +17,10 @@ from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.run import Run
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.observer import Observer
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.resume import NEWEST
@@ -58,13 +58,13 @@ class Making:
         executor: FakeExecutor | None = None,
         resume: str | None = None,
         observer: Observer | None = None,
-        **settings: int,
+        **options: int,
     ) -> Run:
         fake = executor or FakeExecutor({b.name: STEPS for b in benchmarks})
         try:
             return measure(
                 benchmarks,
-                RunSettings(**settings),
+                Options(**options),
                 base=self.base,
                 name="x",
                 executor=fake,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from benchwright.api import RunOptions
-from benchwright.app.options import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SPEC, SUITE, TASKS, ZOO, Option
 from benchwright.app.requests import order_of
 from benchwright.app.run import resolve_order
 from benchwright.core.errors import InvalidInput
+from benchwright.options.keywords import RunOptions
+from benchwright.options.table import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SPEC, SUITE, TASKS, ZOO, Option
 
 # A value of each option that is well formed; those of a suite or a script are checked by it afterwards.
 VALUES: dict[str, Any] = {

@@ -15,9 +15,9 @@ from benchwright.app.launches import examined
 from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.run import Run
-from benchwright.core.settings import RunSettings
 from benchwright.executors.fake import FakeExecutor
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.runs import read_run as reading
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.run_folder import RunFolder
@@ -47,7 +47,7 @@ def made(folder: Path, **fields: Any) -> Run:
     workload = Command(argv=("true", "--token", "sk-1234567890abcdefghij1234"), cwd="/")
     benchmarks = [Benchmark(name=name, workload=workload, source="test", **fields) for name in NAMES]
     executor = FakeExecutor({name: [0.1, 0.2] for name in NAMES})
-    return measuring.measure(benchmarks, RunSettings(), base=BaseFolder(folder), name="x", executor=executor)
+    return measuring.measure(benchmarks, Options(), base=BaseFolder(folder), name="x", executor=executor)
 
 
 def test_a_run_that_is_reported_and_stored_is_planned_once_and_its_streams_are_folded_once(

@@ -18,7 +18,7 @@ from benchmodels.measure.generation import (
     with_results_read,
 )
 from benchmodels.measure.work import count_work
-from benchmodels.runtimes.base import Captured, Options, Unsupported
+from benchmodels.runtimes.base import Captured, RuntimeOptions, Unsupported
 from benchmodels.runtimes.torch_eager import TorchEager
 
 WRITER = """
@@ -118,7 +118,7 @@ def test_the_first_token_is_known_when_the_models_first_call_ends(torch: Any) ->
             return ids
 
     whole = whole_generation(Slow().eval())
-    session = TorchEager().load(Captured(whole, (torch.ones(1, 2, dtype=torch.long),), {}), Options())
+    session = TorchEager().load(Captured(whole, (torch.ones(1, 2, dtype=torch.long),), {}), RuntimeOptions())
     try:
         began = time.perf_counter()
         session.run(session.prepare(Captured(whole, (torch.ones(1, 2, dtype=torch.long),), {})))
@@ -164,7 +164,7 @@ def test_a_forward_that_yields_is_read_to_its_end(torch: Any) -> None:
     plain = torch.nn.Linear(4, 4)
     assert with_results_read(plain) is plain
     whole = with_results_read(net)
-    session = TorchEager().load(Captured(whole, (x,), {}, ("x",)), Options())
+    session = TorchEager().load(Captured(whole, (x,), {}, ("x",)), RuntimeOptions())
     try:
         outputs = session.outputs(session.run(session.prepare(Captured(whole, (x,), {}, ("x",)))))
     finally:

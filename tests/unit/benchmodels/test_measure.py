@@ -184,11 +184,11 @@ def test_a_profile_tells_the_delay_of_each_operator(models: Models) -> None:
 
 def test_numpy_that_is_missing_is_not_the_scripts_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmodels.measure import measure
-    from benchmodels.runtimes.base import Options, Unsupported
+    from benchmodels.runtimes.base import RuntimeOptions, Unsupported
     from benchmodels.runtimes.torch_eager import TorchEager
 
     monkeypatch.setattr(TorchEager, "unavailable", lambda self, options: None)
     monkeypatch.setattr(measure, "is_importable", lambda name: name != "numpy")
     with pytest.raises(Unsupported, match=f"numpy not installed: {sys.executable} -m pip install numpy") as caught:
-        measure.refuse_without(TorchEager(), Options())
+        measure.refuse_without(TorchEager(), RuntimeOptions())
     assert caught.value.stage == "load"

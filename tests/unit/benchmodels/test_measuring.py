@@ -16,7 +16,7 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.work import CallWork
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import OpTime, Options, Unsupported
+from benchmodels.runtimes.base import OpTime, RuntimeOptions, Unsupported
 from benchmodels.settings import ModelSettings
 
 Event = dict[str, Any]
@@ -105,7 +105,7 @@ def measured(
 ) -> list[Event]:
     events: list[Event] = []
 
-    def load(options: Options) -> Any:
+    def load(options: RuntimeOptions) -> Any:
         if isinstance(session, Exception):
             raise session
         return session if options.tf32 else without_tf32
@@ -118,7 +118,7 @@ def measured(
     reports = Reports(events.append)
     subject = Subject(load, INPUTS, lambda: batch, find, lambda precision: work, build_s)
     runtime: Any = FakeRuntime()
-    measuring = ModelMeasurement(ModelSettings(**settings), runtime, Options(), reports, endless=False)
+    measuring = ModelMeasurement(ModelSettings(**settings), runtime, RuntimeOptions(), reports, endless=False)
     try:
         measuring.measure(subject)
     except Exception as error:

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import benchwright
-from benchwright.app.options import OPTIONS
 from benchwright.cli.main import cli, meant
 from benchwright.cli.models import mlagility_words
+from benchwright.options.table import OPTIONS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "coming-from-mlagility.md").read_text()

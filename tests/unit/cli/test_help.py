@@ -7,8 +7,8 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from benchwright.app.options import OPTIONS, SORTS
 from benchwright.cli.main import COMMANDS, GROUPS, MOVED, cli
+from benchwright.options.table import OPTIONS, SORTS
 
 SCREEN = 40  # lines
 

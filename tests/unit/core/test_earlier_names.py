@@ -10,7 +10,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Script
 from benchwright.core.files.earlier_names import renamed_run
 from benchwright.core.node.system import SuitePaths
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
 
@@ -35,11 +35,11 @@ def as_before(benchmark: Benchmark) -> dict[str, Any]:
 
 def test_a_plan_of_an_earlier_version_is_read_whole(tmp_path: Path) -> None:
     plan = StoredPlan(
-        name="r", started="2026-11-01T00:00:00", benchmarks=(BENCHMARK,), settings=RunSettings(suite_paths=PATHS)
+        name="r", started="2026-11-01T00:00:00", benchmarks=(BENCHMARK,), options=Options(suite_paths=PATHS)
     )
     body = msgspec.to_builtins(plan)
     body["benchmarks"] = [as_before(BENCHMARK)]
-    body["settings"]["surroundings"] = body["settings"].pop("suite_paths")
+    body["settings"] = {"surroundings": body.pop("options")["suite_paths"], "echo": False, "repeat": 1}
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode(body))
     assert RunFolder(tmp_path).read_plan() == plan
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from benchwright.app.run import RunOrder, run
 from benchwright.core.job import Outcome
 from benchwright.doctor import check as doctor
@@ -11,7 +13,7 @@ from benchwright.runs.base_folder import BaseFolder
 
 def measured_by(executor: FakeExecutor) -> doctor.Measure:
     """As the command does, with launches that are faked."""
-    return lambda request, base: run(RunOrder(request=request, base=base, keep=False), executor=executor)
+    return lambda options, base: run(RunOrder(options=replace(options, no_store=True), base=base), executor=executor)
 
 
 NAMES = {"python", "python-2"}  # how two equal commands are called

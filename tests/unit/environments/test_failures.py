@@ -56,7 +56,7 @@ UV = {
         "bad could not be built: RuntimeError: no compiler found",
     ),
     "network": (
-        "error: Request failed after 3 retries in 8.4s\n  cause: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: "
+        "error: Options failed after 3 retries in 8.4s\n  cause: Failed to fetch: http://127.0.0.1:9/simple/foo/\n  cause: "
         "tcp connect error\n  cause: Connection refused (os error 111)\n",
         "foo",
         "http://127.0.0.1:9/simple/foo/ cannot be reached: Connection refused (os error 111)",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.decision import Decision
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.plan.order import balanced_blocks, random_blocks, williams_rows
 from benchwright.plan.placement import order_of_launches
 
@@ -42,7 +42,7 @@ def test_each_block_holds_every_benchmark_once(count: int, blocks: int, start: i
 
 
 def test_warm_up_launches_come_first_and_are_not_in_a_block() -> None:
-    slots = order_of_launches(_benchmarks(2), RunSettings(repeat=2, warmup_runs=1, interleave=True))
+    slots = order_of_launches(_benchmarks(2), Options(repeat=2, warmup_runs=1, interleave=True))
     assert [(s.benchmark, s.warmup, s.block) for s in slots] == [
         (0, True, None),
         (1, True, None),
@@ -54,14 +54,14 @@ def test_warm_up_launches_come_first_and_are_not_in_a_block() -> None:
 
 
 def test_without_interleaving_one_benchmark_follows_the_other() -> None:
-    slots = order_of_launches(_benchmarks(2), RunSettings(repeat=2))
+    slots = order_of_launches(_benchmarks(2), Options(repeat=2))
     assert [s.benchmark for s in slots] == [0, 0, 1, 1]
     assert [s.repeat for s in slots] == [0, 1, 0, 1]
     assert all(s.block is None for s in slots)
 
 
 def test_each_pair_alternates_by_itself() -> None:
-    slots = order_of_launches(_benchmarks(4, pairs="aabb"), RunSettings(repeat=2, interleave=True))
+    slots = order_of_launches(_benchmarks(4, pairs="aabb"), Options(repeat=2, interleave=True))
     assert [(s.benchmark, s.block) for s in slots] == [
         *((0, 0), (1, 0), (1, 1), (0, 1)),
         *((2, 0), (3, 0), (3, 1), (2, 1)),
@@ -70,9 +70,9 @@ def test_each_pair_alternates_by_itself() -> None:
 
 def test_a_target_may_ask_for_launches_of_its_own_and_the_user_for_others() -> None:
     benchmarks = _benchmarks(2, launches=3)
-    assert [s.repeat for s in order_of_launches(benchmarks, RunSettings())] == [0, 1, 2, None]
-    assert [s.repeat for s in order_of_launches(benchmarks, RunSettings(repeat=2))] == [0, 1, 0, 1]
-    interleaved = order_of_launches(benchmarks, RunSettings(interleave=True))
+    assert [s.repeat for s in order_of_launches(benchmarks, Options())] == [0, 1, 2, None]
+    assert [s.repeat for s in order_of_launches(benchmarks, Options(repeat=2))] == [0, 1, 0, 1]
+    interleaved = order_of_launches(benchmarks, Options(interleave=True))
     assert [(s.benchmark, s.block, s.repeat) for s in interleaved] == [(0, 0, 0), (1, 0, None), (0, 1, 1), (0, 2, 2)]
 
 
@@ -113,13 +113,13 @@ def test_the_order_of_a_verdict_depends_on_the_seed_and_is_as_often_repeated_as_
 
 def test_a_run_that_wants_a_verdict_is_ordered_at_random() -> None:
     def order(decision: Decision | None) -> list[int]:
-        settings = RunSettings(repeat=12, interleave=True, decision=decision, seed=3)
-        return [s.benchmark for s in order_of_launches(_benchmarks(2), settings)]
+        options = Options(repeat=12, interleave=True, decision=decision, seed=3)
+        return [s.benchmark for s in order_of_launches(_benchmarks(2), options)]
 
     assert order(Decision()) == [place for row in random_blocks(2, 12, seed=3) for place in row] != order(None)
 
 
 def test_a_side_whose_partner_cannot_be_started_is_launched_once() -> None:
-    settings = RunSettings(repeat=12, interleave=True, decision=Decision(), seed=3)
+    options = Options(repeat=12, interleave=True, decision=Decision(), seed=3)
     alone = [benchmark.on_side("control", "old") for benchmark in _benchmarks(1)]
-    assert [(slot.benchmark, slot.block) for slot in order_of_launches(alone, settings)] == [(0, 0)]
+    assert [(slot.benchmark, slot.block) for slot in order_of_launches(alone, options)] == [(0, 0)]

@@ -10,10 +10,10 @@ from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.run import Plan
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
 
@@ -22,11 +22,11 @@ def machine(gpus: int = 0) -> Machine:
     return builders.machine(*(Accelerator(index=i, name="H200") for i in range(gpus)), cores=4)
 
 
-def planned(*benchmarks: Benchmark, gpus: int = 0, settings: RunSettings | None = None) -> Plan:
+def planned(*benchmarks: Benchmark, gpus: int = 0, options: Options | None = None) -> Plan:
     return make_plan(
         benchmarks,
         machine(gpus),
-        settings or RunSettings(),
+        options or Options(),
         kind_of,
         folder="/runs/x",
         probe_path="/probe",
@@ -55,7 +55,9 @@ def test_per_device_without_gpus_is_one_cpu_job() -> None:
 
 
 def test_several_jobs_are_numbered() -> None:
-    (jobs,) = planned(benchmark(placement=Placement(jobs=2)), settings=RunSettings()).launches
+    (jobs,) = planned(
+        benchmark(placement=Placement(jobs=2)),
+    ).launches
     assert [job.id for job in jobs] == ["b.0", "b.1"]
 
 
@@ -87,8 +89,8 @@ def test_a_script_is_started_by_its_interpreter_and_told_its_stop_rule() -> None
 
 
 def test_job_ids_of_a_plan_are_distinct() -> None:
-    settings = RunSettings(repeat=3, warmup_runs=2, interleave=True)
-    plan = planned(benchmark("a"), benchmark("b", placement=Placement(jobs=2)), settings=settings)
+    options = Options(repeat=3, warmup_runs=2, interleave=True)
+    plan = planned(benchmark("a"), benchmark("b", placement=Placement(jobs=2)), options=options)
     ids = [job.id for jobs in plan.launches for job in jobs]
     assert len(ids) == len(set(ids)) == 5 + 10
     assert [jobs[0].position for jobs in plan.launches] == list(range(len(plan.launches)))
@@ -102,7 +104,7 @@ def test_as_many_gpus_as_are_needed_are_enough() -> None:
 
 def test_each_launch_has_a_barrier_of_its_own() -> None:
     """Files that the launch before left there would open it at once."""
-    plan = planned(benchmark(placement=Placement(jobs=2)), settings=RunSettings(repeat=2, warmup_runs=1))
+    plan = planned(benchmark(placement=Placement(jobs=2)), options=Options(repeat=2, warmup_runs=1))
     folders = [{job.barrier.folder for job in jobs if job.barrier} for jobs in plan.launches]
     assert [len(of_launch) for of_launch in folders] == [1, 1, 1]
     assert len(set.union(*folders)) == 3
@@ -110,23 +112,23 @@ def test_each_launch_has_a_barrier_of_its_own() -> None:
 
 def test_the_seed_rotates_which_order_comes_first() -> None:
     def first_block(seed: int) -> list[str]:
-        settings = RunSettings(repeat=2, interleave=True, seed=seed)
-        return [jobs[0].benchmark for jobs in planned(benchmark("a"), benchmark("b"), settings=settings).launches][:2]
+        options = Options(repeat=2, interleave=True, seed=seed)
+        return [jobs[0].benchmark for jobs in planned(benchmark("a"), benchmark("b"), options=options).launches][:2]
 
     assert (first_block(0), first_block(1)) == (["a", "b"], ["b", "a"])
 
 
 def test_a_job_has_the_deadline_environment_and_settings_of_its_benchmark() -> None:
-    settings = RunSettings(grace_s=2.5, sample_interval_s=0.25, discard_logs=True, echo=True)
-    (jobs,) = planned(benchmark(timeout_s=90.0, env={"A": "1"}), settings=settings).launches
+    options = Options(grace=2.5, sample_interval=0.25, discard_logs=True, show_output=True)
+    (jobs,) = planned(benchmark(timeout_s=90.0, env={"A": "1"}), options=options).launches
     (job,) = jobs
     assert (job.timeout_s, job.grace_s, job.sample_interval_s) == (90.0, 2.5, 0.25)
     assert (job.env, job.discard_log, job.echo, job.probe_path) == ({"A": "1"}, True, True, "/probe")
 
 
 def test_launches_that_take_turns_share_a_place_and_their_order_alternates() -> None:
-    settings = RunSettings(repeat=2, interleave=True, turn_s=0.5, warmup_runs=1)
-    plan = planned(benchmark("a", timeout_s=10.0), benchmark("b"), settings=settings)
+    options = Options(repeat=2, interleave=True, turns=0.5, warmup_runs=1)
+    plan = planned(benchmark("a", timeout_s=10.0), benchmark("b"), options=options)
     groups = started_together(plan.launches)
     assert [[launch[0].id for launch in group] for group in groups] == [
         ["a.W0.D0"], ["b.W0.D0"], ["a.R0.D0", "b.R0.D0"], ["b.R1.D0", "a.R1.D0"]
@@ -149,5 +151,5 @@ def test_what_is_several_processes_cannot_take_turns(fields: dict[str, object], 
             benchmark("a"),
             benchmark("b", **fields),
             gpus=gpus,
-            settings=RunSettings(interleave=True, turn_s=1.0),
+            options=Options(interleave=True, turns=1.0),
         )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from benchwright.app.launches.job_files import still_to_launch
 from benchwright.core.decision import Decision
 from benchwright.core.job import Job, JobBarrier, JobTurn
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.plan.starts import overlap_notes, with_shared_starts, with_turns_ahead
 from benchwright.plan.turns import started_together
 
@@ -21,8 +21,8 @@ def job(id: str, **fields: Any) -> Job:
     return job_in("python", "-m", "benchmodels", f"{id}.py", id=id, **({"warm": ("torch",)} | fields))
 
 
-def warm(*jobs: Job, **settings: Any) -> list[str]:
-    launches = with_shared_starts([(each,) for each in jobs], RunSettings(**settings))
+def warm(*jobs: Job, **options: Any) -> list[str]:
+    launches = with_shared_starts([(each,) for each in jobs], Options(**options))
     return [each.id for (each,) in launches if each.warm]
 
 
@@ -39,25 +39,25 @@ def test_a_launch_that_shares_its_start_with_none_is_cold(other):
 
 
 def test_one_of_a_run_that_goes_on_is_warm():
-    [[found]] = with_shared_starts([(job("a"),)], RunSettings(), goes_on=True)
+    [[found]] = with_shared_starts([(job("a"),)], Options(), goes_on=True)
     assert found.warm == ("torch",)
 
 
 def test_launches_of_a_benchmark_have_different_layouts():
     jobs = [(job(f"{name}{n}", repeat=n),) for n in range(6) for name in "ab"]
-    launches = with_shared_starts(jobs, RunSettings(repeat=6))
+    launches = with_shared_starts(jobs, Options(repeat=6))
     assert [each.layout for (each,) in launches if each.id.startswith("a")] == [0, 1, 2, 3, 0, 1]
 
 
-@pytest.mark.parametrize("settings", [{"cold": True}, {"decision": Decision()}, {"turn_s": 0.5}])
-def test_nothing_is_warm_where_that_is_not_wanted(settings):
-    assert warm(job("a"), job("b"), **settings) == []
+@pytest.mark.parametrize("options", [{"cold": True}, {"decision": Decision()}, {"turns": 0.5}])
+def test_nothing_is_warm_where_that_is_not_wanted(options):
+    assert warm(job("a"), job("b"), **options) == []
 
 
 def test_processes_that_run_together_are_cold():
     barrier = JobBarrier(folder="/f", size=2, rank=0)
     assert warm(job("a", barrier=barrier), job("b", barrier=barrier)) == []
-    together = with_shared_starts([(job("a"), job("b")), (job("c"), job("d"))], RunSettings())
+    together = with_shared_starts([(job("a"), job("b")), (job("c"), job("d"))], Options())
     assert [each.warm for launch in together for each in launch] == [(), (), (), ()]
 
 
@@ -92,7 +92,7 @@ def test_with_few_cores_or_a_launch_that_must_be_alone_none_starts_early(cores, 
 @pytest.mark.parametrize(("cores", "overlap", "said"), [(8, True, 0), (7, True, 1), (7, False, 0)])
 def test_overlap_that_does_nothing_is_told(cores, overlap, said):
     launches = [(each,) for each in ahead(3, cores)]
-    notes = overlap_notes(launches, RunSettings(overlap=overlap))
+    notes = overlap_notes(launches, Options(overlap=overlap))
     assert ["--overlap has no effect here" in note.text for note in notes] == [True] * said
 
 

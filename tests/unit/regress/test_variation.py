@@ -11,17 +11,17 @@ import pytest
 from benchwright.app.run import RunOrder, resolve_order
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
 from benchwright.core.inputs.revision import parse_revision
 from benchwright.kinds.suite.read.suite import suite_file
+from benchwright.options.table import Options
 from benchwright.regress.variation import Variation, shown, simple_variation
 from benchwright.runs.base_folder import BaseFolder
 
 SIDES = ("control", "treatment")
 
 
-def order(request: Request, *variations: Variation) -> RunOrder:
-    return RunOrder(request=request, base=BaseFolder(Path("/nowhere")), variations=variations)
+def order(options: Options, *variations: Variation) -> RunOrder:
+    return RunOrder(options=options, base=BaseFolder(Path("/nowhere")), variations=variations)
 
 
 def sides(control: str, treatment: str) -> tuple[Variation, Variation]:
@@ -31,8 +31,8 @@ def sides(control: str, treatment: str) -> tuple[Variation, Variation]:
     )
 
 
-def resolved(request: Request, control: str, treatment: str) -> tuple[Benchmark, ...]:
-    return resolve_order(order(request, *sides(control, treatment))).benchmarks
+def resolved(options: Options, control: str, treatment: str) -> tuple[Benchmark, ...]:
+    return resolve_order(order(options, *sides(control, treatment))).benchmarks
 
 
 def worktrees(tmp_path: Path, **files: tuple[str, str]) -> tuple[Path, Variation, Variation]:
@@ -50,27 +50,27 @@ def worktrees(tmp_path: Path, **files: tuple[str, str]) -> tuple[Path, Variation
 
 
 def test_each_benchmark_stands_twice_and_the_two_are_a_pair() -> None:
-    found = resolve_order(order(Request(command=("app",)), *sides("env:N=1", "env:N=2")))
+    found = resolve_order(order(Options(command=("app",)), *sides("env:N=1", "env:N=2")))
     assert [(b.name, b.pair, b.side) for b in found.benchmarks] == [
         ("app control", "app", "control"),
         ("app treatment", "app", "treatment"),
     ]
     assert [b.labels["revision"] for b in found.benchmarks] == ["env:N=1", "env:N=2"]
-    assert found.settings.interleave is True
+    assert found.options.interleave is True
     assert found.name == "app"
 
 
 def test_variables_of_a_side_win_over_those_of_both() -> None:
-    both = Request(command=("app",), options=MeasureOptions(env={"N": "0", "M": "7"}))
+    both = Options(command=("app",), env={"N": "0", "M": "7"})
     before, after = resolved(both, "env:N=1", "env:")
     assert before.env == {"N": "1", "M": "7"}
     assert after.env == {"N": "0", "M": "7"}
 
 
 def test_arguments_are_added_as_words_to_a_command_and_to_a_shells_line() -> None:
-    before, after = resolved(Request(command=("app", "x")), "args:", "args:--name 'two words'")
+    before, after = resolved(Options(command=("app", "x")), "args:", "args:--name 'two words'")
     assert (before.workload.words, after.workload.words) == (("app", "x"), ("app", "x", "--name", "two words"))
-    _, line = resolved(Request(lines=("app | cat",), shell=True), "args:", "args:'two words'")
+    _, line = resolved(Options(commands=("app | cat",), shell=True), "args:", "args:'two words'")
     assert line.workload.words == ("app | cat 'two words'",)
 
 
@@ -81,30 +81,30 @@ def test_a_program_replaces_that_of_the_command(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(InvalidInput, match=r"cannot be executed; chmod \+x"):
         sides("bin:./new", "bin:sh")
     program.chmod(0o755)
-    before, after = resolved(Request(command=("app", "--size", "3")), "bin:./new", "bin:sh")
+    before, after = resolved(Options(command=("app", "--size", "3")), "bin:./new", "bin:sh")
     assert before.workload.words == (str(program), "--size", "3")
     assert os.path.isabs(after.workload.words[0])
     with pytest.raises(InvalidInput, match=r"--control: there is no program './gone'"):
         sides("bin:./gone", "bin:sh")
     with pytest.raises(InvalidInput, match="no program that could be replaced"):
-        resolved(Request(lines=("app | cat",), shell=True), "bin:./new", "bin:sh")
+        resolved(Options(commands=("app | cat",), shell=True), "bin:./new", "bin:sh")
 
 
 def test_a_script_gets_another_interpreter_and_more_arguments(tmp_path: Path) -> None:
     script = tmp_path / "loop.py"
     script.write_text("from benchprobe import iterate\n")
-    before, after = resolved(Request(targets=(str(script),), script_args=("a",)), "bin:sh", "args:b")
+    before, after = resolved(Options(targets=(str(script),), script_args=("a",)), "bin:sh", "args:b")
     assert isinstance(before.workload, Script)
     assert os.path.basename(before.workload.python) == "sh"
     assert after.workload.words[-2:] == ("a", "b")
 
 
 def test_two_commands_are_one_benchmark_called_after_both() -> None:
-    before, after = resolved(Request(), "cmd:python old.py", "cmd:python new.py")
+    before, after = resolved(Options(), "cmd:python old.py", "cmd:python new.py")
     assert (before.name, after.name) == ("new.py vs old.py control", "new.py vs old.py treatment")
     assert before.pair == after.pair
     assert (before.workload.words, after.workload.words) == (("python", "old.py"), ("python", "new.py"))
-    same = resolved(Request(), "cmd:python a.py 1", "cmd:python a.py 2")
+    same = resolved(Options(), "cmd:python a.py 1", "cmd:python a.py 2")
     assert {b.pair for b in same} == {"a.py"}
 
 
@@ -112,7 +112,7 @@ def test_a_side_stands_in_its_own_worktree(tmp_path: Path, monkeypatch: pytest.M
     root, before, after = worktrees(tmp_path, sub__loop_py=("from benchprobe import iterate\n",) * 2)
     monkeypatch.chdir(root / "sub")
     monkeypatch.setenv("PYTHONPATH", f"{root}/sub:{root}/gone:/elsewhere")
-    scripts = resolve_order(order(Request(targets=("loop.py",)), before, after)).benchmarks
+    scripts = resolve_order(order(Options(targets=("loop.py",)), before, after)).benchmarks
     for side, script in zip(("control", "treatment"), scripts, strict=True):
         assert isinstance(script.workload, Script)
         assert script.workload.path == f"{tmp_path}/{side}/sub/loop.py"
@@ -126,7 +126,7 @@ def test_paths_into_the_repository_are_those_of_the_side(tmp_path: Path, monkeyp
     root, before, after = worktrees(tmp_path, a_py=("1", "2"))
     monkeypatch.chdir(tmp_path)
     words = ("python", f"{root}/a.py", f"--out={root}/x", f"{root}-other/y")
-    commands = resolve_order(order(Request(command=words, cwd=str(root)), before, after)).benchmarks
+    commands = resolve_order(order(Options(command=words, cwd=str(root)), before, after)).benchmarks
     for side, command in zip(("control", "treatment"), commands, strict=True):
         here = f"{tmp_path}/{side}"
         assert command.workload.words == ("python", f"{here}/a.py", f"--out={here}/x", f"{root}-other/y")
@@ -137,7 +137,7 @@ def test_what_only_one_side_has_is_listed_and_not_measured(tmp_path: Path, monke
     one, two = ("[a]\ncommand_to_execute = true\n", "[b]\ncommand_to_execute = true\n")
     root, before, after = worktrees(tmp_path, **{"tasks.cfg": (one, f"{one}{two}")})
     monkeypatch.chdir(root)
-    found = resolve_order(order(Request(targets=("tasks.cfg",)), before, after)).benchmarks
+    found = resolve_order(order(Options(targets=("tasks.cfg",)), before, after)).benchmarks
     assert [(b.name, b.withheld) for b in found] == [
         ("a control", None),
         ("a treatment", None),
@@ -150,9 +150,9 @@ def test_environments_of_a_suite_are_told_apart_by_side(tmp_path: Path, monkeypa
     (tmp_path / "one/main.py").write_text("from benchprobe import iterate\n")
     (tmp_path / "suite.yaml").write_text("one:\n  definition: ./one\n  install_group: group\n")
     before, after = (Variation(side=s, revision=s, python=f"/{s}/bin/python") for s in ("control", "treatment"))
-    request = Request(targets=(str(tmp_path / "suite.yaml"),), suite=SuiteRequest(base=str(tmp_path / "base")))
-    found = resolve_order(order(request, before, after))
-    paths = found.settings.suite_paths
+    options = Options(targets=(str(tmp_path / "suite.yaml"),), base=str(tmp_path / "base"))
+    found = resolve_order(order(options, before, after))
+    paths = found.options.suite_paths
     assert paths is not None
     environments = [b.environment for b in found.benchmarks]
     assert [paths.python_of(e.name) for e in environments if e] == ["/control/bin/python", "/treatment/bin/python"]
@@ -167,9 +167,7 @@ def test_a_side_with_other_requirements_has_another_environment(
         tmp_path, **same, **{"suite.yaml": (suite,) * 2, "one__requirements.in": ("b==1", "b==2")}
     )
     monkeypatch.chdir(root)
-    found = resolve_order(
-        order(Request(targets=("suite.yaml",), suite=SuiteRequest(base=str(tmp_path / "base"))), before, after)
-    )
+    found = resolve_order(order(Options(targets=("suite.yaml",), base=str(tmp_path / "base")), before, after))
     assert [(b.name, b.environment and b.environment.name) for b in found.benchmarks] == [
         ("one control", "g-control"),
         ("one treatment", "g-treatment"),
@@ -183,9 +181,9 @@ def test_a_suite_has_no_program_to_replace(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one/main.py").write_text("")
     (tmp_path / "suite.yaml").write_text("one:\n  definition: ./one\n")
-    request = Request(targets=(str(tmp_path / "suite.yaml"),), suite=SuiteRequest(base=str(tmp_path / "base")))
+    options = Options(targets=(str(tmp_path / "suite.yaml"),), base=str(tmp_path / "base"))
     with pytest.raises(InvalidInput, match="environments of their own"):
-        resolved(request, "bin:sh", "args:")
+        resolved(options, "bin:sh", "args:")
 
 
 def test_secrets_are_no_part_of_a_label() -> None:
@@ -203,9 +201,9 @@ def test_each_model_of_a_script_is_a_pair_of_its_own(tmp_path: Path) -> None:
 
     script = tmp_path / "nets.py"
     script.write_text("import torch\n")
-    scripts = resolved(Request(targets=(str(script),), params=("k=1",)), "args:", "args:--fast")
+    scripts = resolved(Options(targets=(str(script),), params=("k=1",)), "args:", "args:--fast")
     found = ScriptDiscovery(script=str(script), models=tuple(FoundModel(identity=c * 8, class_=c) for c in "AB"))
-    models = [model for each in scripts for model in _models_of(each, found, "")]
+    models = [model for each in scripts for model in _models_of(each, found, Options())]
     assert [(m.name, m.pair) for m in models] == [
         (f"nets.py::{c}[k=1]@torch-eager {side}", f"nets.py::{c}[k=1]@torch-eager")
         for side in ("control", "treatment")
@@ -220,7 +218,7 @@ def test_sides_of_a_specification_have_files_and_programs_of_their_own(tmp_path:
         "tests": [{"identifier": "t", "iterations": 1, "commands": ["{program} --in x"], "metric": "delay"}],
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    before, after = resolved(Request(targets=(str(tmp_path / "spec.json"),)), "bin:sh", "args:--more 'a b'")
+    before, after = resolved(Options(targets=(str(tmp_path / "spec.json"),)), "bin:sh", "args:--more 'a b'")
     assert before.spec is not None
     assert after.spec is not None
     assert (before.spec.side, after.spec.side) == ("control", "treatment")

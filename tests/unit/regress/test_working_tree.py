@@ -8,7 +8,7 @@ import pytest
 from small_repository import SmallRepository
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request
+from benchwright.options.table import Options
 from benchwright.regress import working_tree
 from benchwright.regress.belonging import kept_words
 from benchwright.regress.building.environment import InheritedPython, has_editable_install
@@ -71,7 +71,7 @@ def test_what_a_revision_lacks_is_refused_unless_it_is_data(
     monkeypatch.chdir(made.folder / "data")
 
     def kept(*command: str, targets: tuple[str, ...] = ()) -> dict[str, str]:
-        return kept_words(Request(targets=targets, command=command), side, repository)
+        return kept_words(Options(targets=targets, command=command), side, repository)
 
     data = str(made.folder / "data/x.txt")
     python = "../venv/bin/python"

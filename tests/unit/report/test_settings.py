@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchwright.core.benchmark import Placement
-from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule, Warmup
+from benchwright.options.table import Options
 from benchwright.report.text.settings import placement_words, settings_rows, stop_words, warmup_words
 
 
@@ -39,7 +39,7 @@ def test_a_placement() -> None:
 
 
 def test_the_settings_of_a_run_are_what_was_asked_for() -> None:
-    rows = dict(settings_rows(RunSettings(repeat=6, interleave=True)))
+    rows = dict(settings_rows(Options(repeat=6, interleave=True)))
     assert rows["Launches of each"] == "6"
     assert rows["Order"] == "launches of all benchmarks alternate"
     assert "Warm-up launches" not in rows

@@ -56,8 +56,8 @@ def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_begun_on_another_machine_is_not_resumed_here(run: Run) -> None:
-    from benchwright.core.settings import RunSettings
     from benchwright.executors.fake import FakeExecutor
+    from benchwright.options.table import Options
     from benchwright.runs.base_folder import BaseFolder
 
     folder = RunFolder(Path(run.folder))
@@ -68,7 +68,7 @@ def test_a_run_begun_on_another_machine_is_not_resumed_here(run: Run) -> None:
             FakeExecutor({}, machine=run.machine) as fake,
         ):
             measure(
-                [], RunSettings(), base=BaseFolder(folder.path.parent.parent), name="x", executor=fake, resume=folder.id
+                [], Options(), base=BaseFolder(folder.path.parent.parent), name="x", executor=fake, resume=folder.id
             )
     finally:
         folder.write_machine(run.machine)

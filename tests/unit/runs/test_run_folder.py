@@ -13,7 +13,7 @@ import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput, RunFolderBusy
-from benchwright.core.settings import RunSettings
+from benchwright.options.table import Options
 from benchwright.runs.known_runs import all_runs, find_run, named_so
 from benchwright.runs.run_folder import DiskTrouble, RunFolder
 from benchwright.runs.stored_plan import StoredPlan
@@ -28,7 +28,12 @@ IDS = [
 
 def stored(*names: str, argv: tuple[str, ...] = ("true",)) -> StoredPlan:
     benchmarks = tuple(Benchmark(name=n, workload=Command(argv=argv, cwd="/"), source="t") for n in names)
-    return StoredPlan(name="x", started="2026-11-15T10:00:00+00:00", benchmarks=benchmarks, settings=RunSettings())
+    return StoredPlan(
+        name="x",
+        started="2026-11-15T10:00:00+00:00",
+        benchmarks=benchmarks,
+        options=Options(),
+    )
 
 
 def test_two_runs_of_the_same_second_get_two_folders(tmp_path: Path) -> None:
@@ -124,11 +129,11 @@ def test_a_write_that_fails_leaves_nothing_beside_the_file(tmp_path: Path) -> No
 
 def test_differences_between_plans_are_said_in_words() -> None:
     other = stored("a", argv=("false",))
-    assert stored("a").same_target(stored("a").benchmarks, RunSettings(echo=True))
-    (line,) = stored("a").differences(other.benchmarks, RunSettings())
+    assert stored("a").same_target(stored("a").benchmarks, Options(show_output=True))
+    (line,) = stored("a").differences(other.benchmarks, Options())
     assert line == "a: workload: argv was 'true', is 'false'"
-    assert "repeat was 1, is 3" in stored("a").differences(stored("a").benchmarks, RunSettings(repeat=3))
-    assert "b was not part of the run" in stored("a").differences(stored("a", "b").benchmarks, RunSettings())
+    assert "repeat was 1, is 3" in stored("a").differences(stored("a").benchmarks, Options(repeat=3))
+    assert "b was not part of the run" in stored("a").differences(stored("a", "b").benchmarks, Options())
 
 
 def test_runs_are_found_by_last_name_beginning_or_path(tmp_path: Path) -> None:
@@ -178,7 +183,7 @@ def test_a_plan_is_kept_without_its_secrets(tmp_path: Path) -> None:
     read = folder.read_plan()
     assert (read.benchmarks[0].env["SIZE"], read.benchmarks[0].env["HOME"]) == ("3", None)
     assert read.left_out == ("API_KEY", "URL")
-    assert read.same_target(plan.benchmarks, plan.settings)
+    assert read.same_target(plan.benchmarks, plan.options)
 
 
 @pytest.mark.parametrize("text", ["[]", '{"version": 1}', "{"])

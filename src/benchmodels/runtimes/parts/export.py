@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from benchmodels.build.sequence_file import read_sequence
-from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, Options, StepTimer, Unsupported
+from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, RuntimeOptions, StepTimer, Unsupported
 from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.artifact import ArtifactInput, torch_dtype
 from benchmodels.runtimes.parts.onnx_graph import graph_inputs, graph_precision, value_type
@@ -41,7 +41,7 @@ class OnnxExport(NamedTuple):
     precision: str
 
 
-def flat_model(captured: Captured, options: Options) -> FlatModel:
+def flat_model(captured: Captured, options: RuntimeOptions) -> FlatModel:
     """The captured model on the device and in the precision. What is no tensor among its inputs is a constant."""
     torch = import_module("torch")
     fit = torch_modules.fitted(captured.module, options)
@@ -71,7 +71,7 @@ def flat_model(captured: Captured, options: Options) -> FlatModel:
     return FlatModel(Flat().eval(), tensors, [name for name, _ in inputs], outputs, fit.precision)
 
 
-def export_onnx(captured: Captured, folder: str, options: Options, steps: StepTimer) -> OnnxExport:
+def export_onnx(captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> OnnxExport:
     """StepTimer "export" and "optimise", on the CPU; the weights are in a file of their own, so they may be of any size.
 
     Quantisation comes after it: what is exported then is the model as it is.

@@ -8,7 +8,7 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
-from benchmodels.runtimes.base import OpTime, Options, Session, Times, Unsupported, slowest_first
+from benchmodels.runtimes.base import OpTime, RuntimeOptions, Session, Times, Unsupported, slowest_first
 from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, by_name, in_order
 from benchmodels.runtimes.parts.sessions import (
     WARMUP_CALLS,
@@ -44,7 +44,7 @@ class Conversion(NamedTuple):
 class MnnSession(ArtifactSession):
     """A call is the module's `onForward`: it returns when all outputs are computed, and they belong to the caller."""
 
-    def __init__(self, artifact: BuiltModel, converted: Conversion, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, converted: Conversion, options: RuntimeOptions) -> None:
         super().__init__(artifact, options)
         self._mnn = import_module("MNN")
         self._converted = converted
@@ -212,7 +212,7 @@ class Interpreted:
         return self._mnn.Tensor(tuple(array.shape), kind, array, self._mnn.Tensor_DimensionType_Caffe)
 
 
-def settings_of(options: Options) -> Details:
+def settings_of(options: RuntimeOptions) -> Details:
     """ "normal" precision would let processors that have it compute in float16."""
     threads = min(options.threads, MOST_THREADS)
     return {"backend": "CPU", "numThread": threads, "precision": "high", "memory": "normal", "power": "normal"}

@@ -6,7 +6,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from benchmodels.runtimes.base import FP32, OpTime, Options, Session, Times, slowest_first
+from benchmodels.runtimes.base import FP32, OpTime, RuntimeOptions, Session, Times, slowest_first
 from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, in_order
 from benchmodels.types import Array, Details, ModelInputs, Prepared
 
@@ -22,7 +22,7 @@ class ArtifactSession:
     first_run_builds = False
     details: Details
 
-    def __init__(self, artifact: BuiltModel, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, options: RuntimeOptions) -> None:
         self._artifact = artifact
         self._options = options
         self.precision = artifact.precision

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Autocast, Options, Unsupported
+from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Autocast, RuntimeOptions, Unsupported
 from benchmodels.runtimes.parts.tf32 import allowed_by
 from benchmodels.types import Details, Module
 
@@ -31,7 +31,7 @@ class Fitted(NamedTuple):
     details: Mapping[str, Any] = {}
 
 
-def unavailable(options: Options) -> Optional[str]:
+def unavailable(options: RuntimeOptions) -> Optional[str]:
     """Why torch cannot run on that device. Imports torch only if an accelerator is asked for."""
     if find_spec("torch") is None:
         return "torch is not installed: pip install 'benchwright[torch]'"
@@ -51,13 +51,13 @@ def unavailable(options: Options) -> Optional[str]:
     return None
 
 
-def use_device(options: Options) -> None:
+def use_device(options: RuntimeOptions) -> None:
     """Makes it torch's current device: memory is counted there, and kernels written in Triton run there."""
     if options.device_type == "cuda" and ":" in options.device and "torch" in sys.modules:
         import_module("torch").cuda.set_device(options.device_index)
 
 
-def set_threads(options: Options) -> Details:
+def set_threads(options: RuntimeOptions) -> Details:
     """Sets torch's threads; what they are then."""
     torch = import_module("torch")
     torch.set_num_threads(options.threads)
@@ -80,7 +80,7 @@ def _matmul_precision(torch: ModuleType) -> str:
         return str(torch.backends.fp32_precision)
 
 
-def device_details(options: Options) -> Details:
+def device_details(options: RuntimeOptions) -> Details:
     """What else decides how it computes on an accelerator."""
     if options.device_type != "cuda":
         return {}
@@ -100,7 +100,7 @@ def _reduced_sums(matmul: Any) -> List[str]:
     return [name for name, switch in switches.items() if getattr(matmul, switch, False) in (True, (True, True))]
 
 
-def fitted(module: Module, options: Options) -> Fitted:
+def fitted(module: Module, options: RuntimeOptions) -> Fitted:
     """The module in eval mode, on the device and in the precision; a copy if anything about its weights has to change."""
     if options.precision == INT8_DYNAMIC:
         quantized, engine = _quantized(_moved(module, "cpu", None))
@@ -113,7 +113,7 @@ def fitted(module: Module, options: Options) -> Fitted:
     return Fitted(moved, own_precision(moved))
 
 
-def under_autocast(call: Any, autocast: Optional[Autocast], options: Options) -> Any:
+def under_autocast(call: Any, autocast: Optional[Autocast], options: RuntimeOptions) -> Any:
     """`call` inside a region of autocast like the script's, entered for each call; as it is if a precision was asked for."""
     if autocast is None or options.precision != FP32:
         return call
@@ -125,7 +125,7 @@ def under_autocast(call: Any, autocast: Optional[Autocast], options: Options) ->
     return called
 
 
-def in_autocast(autocast: Optional[Autocast], options: Options) -> ContextManager[Any]:
+def in_autocast(autocast: Optional[Autocast], options: RuntimeOptions) -> ContextManager[Any]:
     if autocast is None or options.precision != FP32:
         return nullcontext()
     torch = import_module("torch")
@@ -135,7 +135,7 @@ def in_autocast(autocast: Optional[Autocast], options: Options) -> ContextManage
     return region
 
 
-def with_autocast(fit: Fitted, autocast: Optional[Autocast], options: Options) -> Fitted:
+def with_autocast(fit: Fitted, autocast: Optional[Autocast], options: RuntimeOptions) -> Fitted:
     """With the precision that autocast computes in."""
     if autocast is None or options.precision != FP32:
         return fit

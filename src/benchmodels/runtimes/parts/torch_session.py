@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Callable, Iterable, List, Sequence, Tuple
 
 from benchmodels.arrays import to_array
-from benchmodels.runtimes.base import Inputs, OpTime, Options, Session, Times, slowest_first
+from benchmodels.runtimes.base import Inputs, OpTime, RuntimeOptions, Session, Times, slowest_first
 from benchmodels.runtimes.parts.attention import attention_kernels
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, SharedStream, add_time, closed
 from benchmodels.runtimes.parts.torch_modules import CAST_TO
@@ -25,7 +25,7 @@ class TorchSession:
     first_run_builds = False
     threads_are_fixed = False  # the code was compiled for a number of threads
 
-    def __init__(self, call: Callable[..., Value], options: Options, precision: str, details: Details) -> None:
+    def __init__(self, call: Callable[..., Value], options: RuntimeOptions, precision: str, details: Details) -> None:
         torch = import_module("torch")
         self.provider = f"torch {options.device}"
         self.precision = precision
@@ -89,7 +89,7 @@ class TorchSession:
 class DeviceTorchSession(TorchSession):
     """On an accelerator, where calls are asynchronous."""
 
-    def __init__(self, call: Callable[..., Value], options: Options, precision: str, details: Details) -> None:
+    def __init__(self, call: Callable[..., Value], options: RuntimeOptions, precision: str, details: Details) -> None:
         super().__init__(call, options, precision, details)
         synchronize = getattr(import_module("torch"), self._device.type).synchronize
         self._wait: Callable[[], None] = (
@@ -130,7 +130,7 @@ class TorchStream(SharedStream):
         super().__init__(owner, run)
 
 
-def session_on(options: Options) -> Callable[..., TorchSession]:
+def session_on(options: RuntimeOptions) -> Callable[..., TorchSession]:
     return TorchSession if options.device_type == "cpu" else DeviceTorchSession
 
 

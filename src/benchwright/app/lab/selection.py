@@ -11,8 +11,8 @@ import msgspec
 from benchwright.app.lab.devices import ANDROID, HOST, SSH, Lab, LabDevice, known_system, look_around
 from benchwright.app.run import RunOrder
 from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
-from benchwright.core.inputs.request import Request
 from benchwright.core.node.system import System
+from benchwright.options.table import Options
 
 # What a platform's name begins with → the devices it means. What follows a slash names a build.
 _PLATFORMS = {"host": HOST, "linux": HOST, "mac": HOST, "android": ANDROID}
@@ -34,15 +34,14 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def orders_for_devices(order: RunOrder) -> Chosen:
-    """One order for each device that the request means; the order itself if it says nothing about devices."""
-    request = order.request
-    if not request.names_devices:
+    """One order for each device that the options mean; the order itself if they say nothing about devices."""
+    options = order.options
+    if not options.names_devices:
         return Chosen(orders=(DeviceOrder(name="", order=order),))
-    kinds = _kinds_of(request)
-    file = request.suite.system if request.suite is not None else None
-    system = known_system(file, os.environ) if SSH in kinds else System()
-    lab = look_around(system, str(order.base.path), kinds=kinds, android_dir=request.specs.android_dir)
-    wanted, notes = _wanted(lab, request)
+    kinds = _kinds_of(options)
+    system = known_system(options.system, os.environ) if SSH in kinds else System()
+    lab = look_around(system, str(order.base.path), kinds=kinds, android_dir=options.android_dir)
+    wanted, notes = _wanted(lab, options)
     same = Counter(device.name for device in wanted)
     orders = [_ordered(order, device, alone=same[device.name] == 1) for device in wanted]
     if order.resume is not None and len(orders) > 1:
@@ -62,31 +61,31 @@ def order_for_device(order: RunOrder) -> RunOrder:
     return chosen[0].order
 
 
-def _kinds_of(request: Request) -> tuple[str, ...]:
-    if request.on is not None:
+def _kinds_of(options: Options) -> tuple[str, ...]:
+    if options.on is not None:
         raise InvalidInput(
             "--on names where to run, and so do --platform and --devices", where="--on", remedy="drop one of them"
         )
-    if request.platform is None:
-        return (HOST, SSH, ANDROID) if request.device_names else (HOST, ANDROID)  # a node is meant only by its name
+    if options.platform is None:
+        return (HOST, SSH, ANDROID) if options.device_names else (HOST, ANDROID)  # a node is meant only by its name
     for beginning, kind in _PLATFORMS.items():
-        if request.platform.lower().startswith(beginning):
+        if options.platform.lower().startswith(beginning):
             return (kind,)
-    near = did_you_mean(request.platform, _PLATFORMS)
+    near = did_you_mean(options.platform, _PLATFORMS)
     raise InvalidInput(
-        f"'{request.platform}' is no platform", where="--platform", remedy=near or f"use {', '.join(_PLATFORMS)}"
+        f"'{options.platform}' is no platform", where="--platform", remedy=near or f"use {', '.join(_PLATFORMS)}"
     )
 
 
-def _wanted(lab: Lab, request: Request) -> tuple[list[LabDevice], list[str]]:
+def _wanted(lab: Lab, options: Options) -> tuple[list[LabDevice], list[str]]:
     """Those that match, and what to say about others."""
-    if lab.problem is not None and (request.platform is not None or not _all_known(lab, request.device_names)):
+    if lab.problem is not None and (options.platform is not None or not _all_known(lab, options.device_names)):
         raise CannotMeasure(lab.problem)
-    _check_names(lab, request.device_names)
-    named = [d for d in lab.devices if not request.device_names or _is_one_of(d, request.device_names)]
-    kept = [d for d in named if not _is_one_of(d, request.excluded_devices)]
+    _check_names(lab, options.device_names)
+    named = [d for d in lab.devices if not options.device_names or _is_one_of(d, options.device_names)]
+    kept = [d for d in named if not _is_one_of(d, options.excluded_devices)]
     for device in kept:
-        if not device.is_ready and request.device_names:
+        if not device.is_ready and options.device_names:
             raise CannotMeasure(f"device '{device.hash}' is {device.state}: {device.remedy}")
     ready = [device for device in kept if device.is_ready]
     notes = [f"device '{d.hash}' is left out, since it is {d.state}: {d.remedy}" for d in kept if not d.is_ready]
@@ -115,10 +114,10 @@ def _is_one_of(device: LabDevice, names: Sequence[str]) -> bool:
 def _ordered(order: RunOrder, device: LabDevice, *, alone: bool) -> DeviceOrder:
     """Devices of one name stand in for each other if one is lost."""
     on = device.on if alone or device.kind != ANDROID else f"{device.on}+{device.name}"
-    request = msgspec.structs.replace(order.request, on=on, platform=None, device_names=(), excluded_devices=())
-    labels = {"platform": order.request.platform} if order.request.platform else {}
+    options = msgspec.structs.replace(order.options, on=on, platform=None, device_names=(), excluded_devices=())
+    labels = {"platform": order.options.platform} if order.options.platform else {}
     return DeviceOrder(
         name=device.hash,
-        order=msgspec.structs.replace(order, request=request, labels=order.labels | labels),
+        order=msgspec.structs.replace(order, options=options, labels=order.labels | labels),
         is_here=device.kind == HOST,
     )

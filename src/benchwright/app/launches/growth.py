@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.logs import DISCOVERY
 from benchwright.runs.stored_plan import StoredPlan
@@ -34,11 +34,11 @@ class OpenScripts:
         self._together = together
         self._search: ModelSearch | None = None
 
-    def first(self, asked: Sequence[Benchmark], settings: RunSettings) -> tuple[Benchmark, ...]:
+    def first(self, asked: Sequence[Benchmark], options: Options) -> tuple[Benchmark, ...]:
         """`asked`, with the first script replaced by its models. There is no run yet: what is wrong with it can be refused."""
         if not (scripts := _open(asked)):
             return tuple(asked)
-        search = self._searching(settings)
+        search = self._searching(options)
         with stops_on_signals(self._executor.stop, second_ends=True) as stopped:
             found = search.next(asked, scripts, stopped)
         assert found is not None  # it raises Interrupted
@@ -54,8 +54,8 @@ class OpenScripts:
         if not _open(stored.benchmarks):
             return None
         if self._search is None:  # of a run that is resumed
-            self._searching(stored.settings).move_to(run_folder / DISCOVERY)
-        return self._searching(stored.settings).next(stored.benchmarks, _open(stored.asked), stopped)
+            self._searching(stored.options).move_to(run_folder / DISCOVERY)
+        return self._searching(stored.options).next(stored.benchmarks, _open(stored.asked), stopped)
 
     @property
     def lost(self) -> dict[str, tuple[Reason, str]]:
@@ -80,11 +80,11 @@ class OpenScripts:
         if self._search is not None:
             self._search.close()
 
-    def _searching(self, settings: RunSettings) -> ModelSearch:
+    def _searching(self, options: Options) -> ModelSearch:
         if self._search is None:
             from benchwright.kinds.models.discovery.search import ModelSearch
 
-            self._search = ModelSearch(settings, self._base, self._executor, self._observer, together=self._together)
+            self._search = ModelSearch(options, self._base, self._executor, self._observer, together=self._together)
         return self._search
 
 

@@ -88,19 +88,19 @@ def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
     observer = observer or Observer()
     _refuse_mixture(order)
-    sides = Sides(order.order.request, order.control, order.treatment, order.repository, order.recipe)
+    sides = Sides(order.order.options, order.control, order.treatment, order.repository, order.recipe)
     if order.repository is not None and sides.uses(RevisionKind.GIT):
         root = open_repository(order.repository, "--repo-dir").root
         order = replace(order, order=standing_in(root, order.order))
-        sides = replace(sides, request=order.order.request)
+        sides = replace(sides, options=order.order.options)
     _refuse_what_is_wrong_here(order)
     variations = built_sides(sides, order.order.base, observer)
-    request = replace(order.order.request, repeat=order.decision)
+    options = order.order.options.until(order.decision)
     labels = order.order.labels | {v.side: v.revision for v in variations}
     if variations[0].is_like(variations[1]):
         labels[KIND] = A_A
         observer.on_note("control and treatment are the same: an A/A, which shows the noise of this machine")
-    made = run_sides(replace(order.order, request=request, labels=labels, variations=variations), observer)
+    made = run_sides(replace(order.order, options=options, labels=labels, variations=variations), observer)
     return outcome_of(made, fail_on=order.fail_on)
 
 
@@ -224,8 +224,8 @@ def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:
 
 def _refuse_mixture(order: AbOrder) -> None:
     """Two commands are a target by themselves; everything else varies one."""
-    request = order.order.request
-    named = request.targets or request.command or request.lines
+    options = order.order.options
+    named = options.targets or options.command or options.commands
     commands = [r for r in (order.control, order.treatment) if r is not None and r.kind is RevisionKind.CMD]
     if not commands:
         return
@@ -240,9 +240,9 @@ def _refuse_mixture(order: AbOrder) -> None:
 
 def _refuse_what_is_wrong_here(order: AbOrder) -> None:
     """Before hours are spent on builds: what is wrong with the target here is wrong on both sides, if it is there at all."""
-    request = order.order.request
-    named = request.targets or request.command or request.lines
-    if named and order.order.resume is None and all(os.path.exists(t.partition("::")[0]) for t in request.targets):
+    options = order.order.options
+    named = options.targets or options.command or options.commands
+    if named and order.order.resume is None and all(os.path.exists(t.partition("::")[0]) for t in options.targets):
         resolve_order(order.order)
 
 

@@ -133,7 +133,7 @@ class Bisecting:
         self.repository = open_repository(order.repository or os.getcwd(), where)
         self.order = order = replace(order, order=standing_in(self.repository.root, order.order))
         if order.recipe.command is None:
-            refuse_shared_package(self.repository, order.order.request.python)
+            refuse_shared_package(self.repository, order.order.options.python)
         commits = commits_between(self.repository, order.good, order.bad)
         key = _key(order, self.repository, commits)
         self.folder = order.order.base.path / FOLDER / key
@@ -283,10 +283,10 @@ def commits_between(repository: SourceRepository, good: str, bad: str) -> tuple[
 
 def _key(order: BisectOrder, repository: SourceRepository, commits: Sequence[Commit]) -> str:
     """The same for the same question."""
-    request = order.order.request
+    options = order.order.options
     parts = (
         str(repository.root), commits[0].hash, commits[-1].hash, order.recipe.identity(), order.metric, order.wanted,
-        request.targets, request.command, request.lines, request.metrics, request.script_args, request.params, os.getcwd(),
+        options.targets, options.command, options.commands, options.metrics, options.script_args, options.params, os.getcwd(),
     )  # fmt: skip
     return f"{commits[0].hash[:7]}-{commits[-1].hash[:7]}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:8]}"
 

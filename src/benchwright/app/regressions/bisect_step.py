@@ -65,9 +65,8 @@ def measure_commit(
     observer.on_step(commit.short, "measuring")
     one = replace(
         order,
-        request=replace(order.request, repeat=1),
+        options=replace(order.options, repeat=1, enough=None, decision=None, no_store=True),
         base=BaseFolder(folder),  # its runs are of no use by themselves, so no list shows them
-        keep=False,
         name=f"{commit.short}.{{time}}",
         variations=(variation,),
     )
@@ -91,7 +90,7 @@ def _variation(
     built = build(repository, commit, recipe, order.base.revisions, observer)
     made = variation_of_build(TREATMENT, commit.short, repository, commit, built)
     try:
-        return replace(made, kept=kept_words(order.request, made, repository))
+        return replace(made, kept=kept_words(order.options, made, repository))
     except InvalidInput as error:
         said = InvalidInput(error.what, where=commit.short, remedy=error.remedy)
         raise NotLaunched(said.on_one_line) from said

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from benchwright.app.run import RunOrder, run
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.run import Result, Run, why
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
+from benchwright.kinds.base import Resolved
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.regress.explain import Profiled
 from benchwright.regress.explain_functions import with_functions
 from benchwright.regress.explain_operators import has_operators
@@ -71,12 +71,11 @@ def profile_sides(order: ProfileOrder, observer: Observer) -> Profiled:
     _clear(order)
     made = run(
         RunOrder(
-            request=Request(),
+            options=Options(store=order.store),
             base=order.base,
             name=order.run_name,
-            store=order.store,
             labels={OF_CONTROL: order.runs[0].id, OF_TREATMENT: order.runs[1].id},
-            resolved=Resolved(benchmarks=benchmarks, settings=_settings(order), name=order.run_name),
+            resolved=Resolved(benchmarks=benchmarks, options=_settings(order), name=order.run_name),
         ),
         observer,
     )
@@ -144,9 +143,9 @@ def _benchmarks(order: ProfileOrder) -> tuple[Benchmark, ...]:
     return tuple(found)
 
 
-def _settings(order: ProfileOrder) -> RunSettings:
+def _settings(order: ProfileOrder) -> Options:
     """Those of the treatment's run, with a few launches by turns."""
-    settings = RunFolder(Path(order.runs[1].folder)).read_plan().settings
+    options = RunFolder(Path(order.runs[1].folder)).read_plan().options
     return replace(
-        settings, repeat=order.launches, enough=None, decision=None, warmup_runs=0, interleave=True, turn_s=None
+        options, repeat=order.launches, enough=None, decision=None, warmup_runs=0, interleave=True, turns=None
     )

@@ -8,10 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.executors.observer import Observer
+from benchwright.options.table import Options
 from benchwright.regress.belonging import kept_words, refuse_shared_package
 from benchwright.regress.builds import BuildRecipe, BuiltRevision, build
 from benchwright.regress.mercurial import open_repository
@@ -27,10 +27,9 @@ _MOST_VERSIONS = 4
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """What is compared, as in an AbOrder. `request`: what is measured on both."""
+    """What is compared, as in an AbOrder. `options`: what is measured on both."""
 
-    request: Request
-
+    options: Options
     control: Revision
     treatment: Revision | None
     repository: str | None
@@ -70,7 +69,7 @@ class _SideMaker:
         return simple_variation(side, revision, f"--{side}")
 
     def _packages(self, side: str, wanted: tuple[str, ...], words: str) -> Variation:
-        python = self._sides.request.python
+        python = self._sides.options.python
         built = build_packages(wanted, self._base.revisions, python=python, observer=self._observer, where=f"--{side}")
         versions = [f"{name} {version}" for name, version in installed_in(built).items()]
         more = f" and {len(versions) - _MOST_VERSIONS} more" if len(versions) > _MOST_VERSIONS else ""
@@ -86,7 +85,7 @@ class _CommitMaker(_SideMaker):
         where = "--repo-dir" if sides.repository else "--control"
         self._repository = open_repository(sides.repository or os.getcwd(), where)
         if sides.recipe.command is None and sides.recipe.framework is None:
-            refuse_shared_package(self._repository, sides.request.python)
+            refuse_shared_package(self._repository, sides.options.python)
 
     def _refuse_options(self) -> None:
         """They are for commits."""
@@ -106,7 +105,7 @@ class _CommitMaker(_SideMaker):
                 self._observer.on_note(what)
         built = build(self._repository, commit, self._sides.recipe, self._base.revisions, self._observer)
         made = variation_of_build(side, words, self._repository, commit, built)
-        kept = kept_words(self._sides.request, made, self._repository)
+        kept = kept_words(self._sides.options, made, self._repository)
         for word in kept:
             self._observer.on_note(f"{word} is not part of {words}: the one here is used on both sides")
         return replace(made, kept=kept)

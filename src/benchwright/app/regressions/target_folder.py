@@ -14,14 +14,14 @@ from benchwright.app.run import RunOrder
 def standing_in(root: Path, order: RunOrder) -> RunOrder:
     """Files are looked up from here, then in the repository; commands run in the repository, unless the user stands
     somewhere in it."""
-    request = order.request
+    options = order.options
     top, here = os.path.realpath(root), os.path.realpath(os.getcwd())
     if here == top or here.startswith(top + os.sep):
         return order
-    targets = tuple(_found(target, top) for target in request.targets)
+    targets = tuple(_found(target, top) for target in options.targets)
     inside = all(os.path.realpath(target).startswith(top + os.sep) for target in targets)
-    cwd = top if request.cwd is None and inside else request.cwd
-    return replace(order, request=replace(request, targets=targets, cwd=cwd))
+    cwd = top if options.cwd is None and inside else options.cwd
+    return replace(order, options=replace(options, targets=targets, cwd=cwd))
 
 
 def _found(target: str, root: str) -> str:

@@ -161,10 +161,10 @@ def _repository(order: WatchOrder) -> SourceRepository:
 
 def _identity(order: WatchOrder, repository: SourceRepository) -> str:
     """The name of its folder: the same command goes on where it stopped, another one starts anew."""
-    request = order.order.request
+    options = order.order.options
     root = os.path.realpath(repository.root)
-    told = (root, order.remote, order.branch, order.commit, request.targets, request.command, request.lines)
-    digest = hashlib.sha256(msgspec.json.encode([*told, order.platforms, request.on])).hexdigest()[:10]
+    told = (root, order.remote, order.branch, order.commit, options.targets, options.command, options.commands)
+    digest = hashlib.sha256(msgspec.json.encode([*told, order.platforms, options.on])).hexdigest()[:10]
     return f"{re.sub(r'[^A-Za-z0-9._-]', '-', os.path.basename(root)) or 'repository'}-{digest}"
 
 

@@ -19,6 +19,7 @@ from benchwright.core.results.comparison import Effect
 from benchwright.core.run import Result, Run, why
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
+from benchwright.kinds.spec.options import spec_options_of
 from benchwright.regress.repository import SourceRepository
 from benchwright.regress.variation import Variation
 from benchwright.regress.watch.examination import Measured
@@ -52,7 +53,7 @@ class WatchedRuns:
         """Whether measuring leaves this machine alone."""
         if self._platforms:
             return all(platform.lower().startswith("android") for platform in self._platforms)
-        on = self._order.request.on
+        on = self._order.options.on
         return on is not None and on.partition(":")[0] != "local"
 
     def places(self) -> Sequence[WatchPlace]:
@@ -60,8 +61,8 @@ class WatchedRuns:
         self._at.clear()
         places = []
         for platform in self._platforms or (None,):
-            request = replace(self._order.request, platform=platform)
-            chosen = orders_for_devices(replace(self._order, request=request))
+            options = replace(self._order.options, platform=platform)
+            chosen = orders_for_devices(replace(self._order, options=options))
             for note in chosen.notes:
                 self._observer.on_trouble(note)
             for each in chosen.orders:
@@ -118,17 +119,17 @@ class WatchedRuns:
 
     def _ordered(self, trial: WatchTrial) -> RunOrder:
         order = self._at[trial.place.name]
-        specs = replace(order.request.specs, run_type=trial.run_type.value, regressed_types=_types(trial))
-        request = replace(order.request, specs=specs)
-        variations = [self._variation(TREATMENT, trial.treatment, specs.treatment)]
+        given = spec_options_of(order.options)
+        options = replace(order.options, run_type=trial.run_type.value, regressed_types=_types(trial))
+        variations = [self._variation(TREATMENT, trial.treatment, given.treatment)]
         labels = {"run_type": trial.run_type.value, "commit": trial.treatment.commit.hash}
         if trial.control is not None:
-            variations.insert(0, self._variation(CONTROL, trial.control, specs.control))
+            variations.insert(0, self._variation(CONTROL, trial.control, given.control))
             labels["control_commit"] = trial.control.commit.hash
             if trial.control.commit.hash == trial.treatment.commit.hash:
                 labels[KIND] = A_A
-            request = replace(request, repeat=self._decision)
-        return replace(order, request=request, variations=tuple(variations), labels=order.labels | labels)
+            options = options.until(self._decision)
+        return replace(order, options=options, variations=tuple(variations), labels=order.labels | labels)
 
     def _variation(self, side: str, at: BuiltCommit, info: SpecRevision | None) -> Variation:
         """`info`: what the user's `--info` says about this side."""

@@ -16,7 +16,6 @@ from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.listing import UNREADABLE, list_runs, read_listed
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.whole_file import unwritable, write_whole
-from benchwright.core.inputs.request import Request
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Result, Run
 from benchwright.kinds.models.build_names import CORPUS, all_labels
@@ -27,6 +26,7 @@ from benchwright.kinds.models.report.facts import is_model, is_plain_script
 from benchwright.kinds.models.report.fields import models_table
 from benchwright.kinds.models.report.rows import model_rows
 from benchwright.kinds.models.script_notes import matches_label
+from benchwright.options.table import Options
 from benchwright.report.base import Report
 from benchwright.report.csv import csv_text
 from benchwright.report.document import ReportTable
@@ -107,7 +107,7 @@ def write_table(report: CorpusReport, folder: str) -> list[str]:
 def is_corpus(run: Run) -> bool:
     """Whether it measured the models of so many scripts that they had to be asked for, and nothing else."""
     scripts = {r.benchmark.workload.script or r.benchmark.source for r in run.results}
-    return len(scripts) > (Request().most_scripts or 0) and all(map(_is_of_corpus, run.results))
+    return len(scripts) > (Options().most_scripts or 0) and all(map(_is_of_corpus, run.results))
 
 
 def _written(texts: Mapping[str, str], place: Path) -> list[str]:

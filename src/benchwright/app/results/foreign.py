@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchwright.app.options import SORTS
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.core.secrets.redacted import run_without_secrets
+from benchwright.options.table import SORTS
 from benchwright.runs.known_runs import all_runs
 
 _MOST_NAMED = 4

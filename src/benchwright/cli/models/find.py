@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +77,7 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
     """The models of `scripts`, called with `words`; returns the exit code."""
     from benchwright.app.missing_module import explained
     from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.requests import request_of
+    from benchwright.app.requests import options_of
     from benchwright.app.resolve import resolve
     from benchwright.executors.local import LocalExecutor
     from benchwright.kinds.models.batches import with_batches_known
@@ -91,16 +90,16 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
     scripts = _without_zoos(scripts, values)
     if named and not scripts and not values["search_dirs"]:
         return 0
-    folder = BaseFolder.choose(values["base"], os.environ)
-    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts, command=words)
+    options = options_of({**values, "as_": "models"}, targets=scripts, command=words)
+    folder = BaseFolder(Path(str(options.base)))
     try:
-        resolved = resolve(request)
+        resolved = resolve(options)
     except TooManyScripts as many:
-        resolved = resolve(with_all_scripts(request, many))
+        resolved = resolve(with_all_scripts(options, many))
     quiet = values["quiet"] or values["as_json"]
     with LocalExecutor() as executor, open_progress(quiet=quiet) as progress:
-        told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress)
-    told = with_batches_known(resolved.benchmarks, told)
+        told = discover(resolved.benchmarks, resolved.options, folder, executor, progress)
+    told = with_batches_known(resolved.benchmarks, told, options.items)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
     benchmarks = {benchmark.name: benchmark for benchmark in resolved.benchmarks}
     found = {name: _selected(benchmarks[name], each) for name, each in found.items()}
@@ -145,7 +144,7 @@ def _selected(benchmark: Benchmark, found: ScriptDiscovery) -> ScriptDiscovery:
     from benchwright.kinds.models.benchmarks import selected_models
 
     work = benchmark.workload
-    words = work.options.select if isinstance(work, ModelScript) else ()
+    words = work.select if isinstance(work, ModelScript) else ()
     return msgspec.structs.replace(found, models=tuple(selected_models(found, words))) if words else found
 
 

@@ -27,8 +27,8 @@ def zoo_pythons(values: Mapping[str, Any]) -> ZooPythons:
 
 def zoo_models(targets: Sequence[str], pythons: ZooPythons, values: Mapping[str, Any]) -> list[ListedModel]:
     """The models that zoo targets mean, each once."""
-    from benchwright.app.option_values import comma_words
     from benchwright.kinds.models.zoo.targets import chosen, each_once, models_meant
+    from benchwright.options.values import comma_words
 
     select, exclude = comma_words(values["select"]), comma_words(values["exclude"])
     found = [

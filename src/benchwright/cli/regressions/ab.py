@@ -66,7 +66,7 @@ _OWN = (
     metavar="FILE",
     help="Also write FILE: .md, .html, .csv, .json or .txt. Repeatable.",
 )
-@click.option("--markdown", multiple=True, metavar="FILE", help="Also write FILE as Markdown, for a pull request.")
+@click.option("--markdown", multiple=True, metavar="FILE", help="Also write FILE as Markdown, for a pull options.")
 @click.option("--junit", multiple=True, metavar="FILE", help="Also write FILE as JUnit XML, for a CI server.")
 @click.option(
     "--explain", is_flag=True, help="If it regressed, say why: launch both sides again, profiled, and see what differs."
@@ -129,7 +129,9 @@ def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
 
     if outcome.verdict is not Verdict.REGRESSED:
         return ""
-    asked = ExplainOrder(runs=(outcome.run,), base=order.base, store=order.store, profile=True, profile_or_fail=False)
+    asked = ExplainOrder(
+        runs=(outcome.run,), base=order.base, store=order.options.store, profile=True, profile_or_fail=False
+    )
     width = terminal_width()
     return "".join(f"\n{explanation_text(each, width=width)}" for each in explanations(asked, observer))
 
@@ -160,7 +162,7 @@ def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> AbOrd
         control=parse_revision(own["control"], "--control"),
         treatment=None if treatment is None else parse_revision(treatment, "--treatment"),
         repository=own["repo_dir"],
-        recipe=checked_recipe(BuildRecipe(command=own["build"], python=order.request.python)),
+        recipe=checked_recipe(BuildRecipe(command=own["build"], python=order.options.python)),
         decision=decision,
         fail_on=own["fail_on"],
     )

@@ -140,15 +140,15 @@ def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> Bisec
 
     if len(own["metrics"]) > 1:
         raise InvalidInput("only one metric can be bisected", where="--metric", remedy="name one")
-    request = order.request
-    if not (request.targets or request.command):
+    options = order.options
+    if not (options.targets or options.command):
         raise InvalidInput("there is no target", remedy="name one, or write a command after --")
     return BisectOrder(
         order=order,
         good=good,
         bad=bad,
         repository=own["repo_dir"],
-        recipe=checked_recipe(BuildRecipe(command=own["build"], python=request.python)),
+        recipe=checked_recipe(BuildRecipe(command=own["build"], python=options.python)),
         metric=_name(own["metrics"][0]) if own["metrics"] else None,
         wanted=own["direction"],
         posterior=own["posterior"],

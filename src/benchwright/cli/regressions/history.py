@@ -66,8 +66,8 @@ def command(
     Each machine and setting is a series of its own. Noise that wanders, outliers and runs on a busy machine are not taken for
     changes. Twelve runs or more are needed.
     """
-    from benchwright.app.option_values import label_of
     from benchwright.app.regressions.history import HistoryOrder, failing, histories, last_benchmark
+    from benchwright.options.values import label_of
     from benchwright.report.tables.history import change_words, heading
 
     format_ = chosen_format("history", format_, output, as_json=as_json)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from benchwright.app.option_values import comma_words
 from benchwright.cli.options import REPO_DIR_HELP, Count, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.regressions.notifying import notify_options
 from benchwright.cli.regressions.notifying import targets as targets_of_notices
 from benchwright.core.errors import CannotMeasure, InvalidInput
+from benchwright.options.values import comma_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,10 +170,10 @@ def bisect_line(order: WatchOrder, patterns: Sequence[str], record: CommitRecord
     """The command that looks among the commits since the control. `patterns`: those of `--metric`."""
     effect = record.called[0]
     metric = next((text for text in patterns if re.match(rf"{re.escape(effect.metric)}[\[=]", text)), effect.metric)
-    request = order.order.request
+    options = order.order.options
     words = ["benchwright", "bisect", (record.control or "")[:10], record.commit[:10], "--metric", metric]
     words += [] if order.recipe.command is None else ["--build", order.recipe.command]
-    words += [*request.targets, *(["--", *request.command] if request.command else [])]
+    words += [*options.targets, *(["--", *options.command] if options.command else [])]
     return f"cd {shlex.quote(os.path.abspath(order.repo_dir))} && {shlex.join(words)}"
 
 
@@ -216,11 +216,11 @@ def _recipe(order: RunOrder, own: dict[str, Any], platforms: tuple[str, ...]) ->
     """How a commit is built: by `--build`, or by a framework's build.sh."""
     from benchwright.regress.builds import BuildRecipe, checked_recipe
 
-    folder, exec_dir, framework = own["frameworks_dir"], own["exec_dir"], order.request.specs.framework
+    folder, exec_dir, framework = own["frameworks_dir"], own["exec_dir"], order.options.framework
     if folder is None:
         if exec_dir is not None:
             raise InvalidInput("is where build.sh puts programs", where="--exec-dir", remedy="add --frameworks-dir")
-        return checked_recipe(BuildRecipe(command=own["build"], python=order.request.python))
+        return checked_recipe(BuildRecipe(command=own["build"], python=order.options.python))
     if own["build"] is not None:
         raise InvalidInput(
             "gives another way to build than --frameworks-dir", where="--build", remedy="drop one of them"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from benchwright.app.options import OPTIONS
 from benchwright.cli.models.cached_builds import label_pairs
 from benchwright.cli.options import options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
@@ -17,7 +16,7 @@ from benchwright.cli.terminal import coloured, terminal_width
 from benchwright.cli.where import open_results
 from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
+from benchwright.options.table import OPTIONS, Options
 
 if TYPE_CHECKING:
     from benchwright.app.results.scoring import Scoring
@@ -233,4 +232,4 @@ def _weights(suite: str, base: str | None) -> dict[str, float]:
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
-    return weights_of(every_benchmark(suite, SuiteRequest(base=str(folder.path))))
+    return weights_of(every_benchmark(suite, Options(base=str(folder.path))))

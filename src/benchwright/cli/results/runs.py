@@ -69,8 +69,8 @@ def list_(
 
     Exit code: 3 if the store cannot be used; runs that only it has are not listed then.
     """
-    from benchwright.app.option_values import label_of
     from benchwright.app.results.listing import list_runs
+    from benchwright.options.values import label_of
 
     with Working("listing the runs"), open_results(base, store, patience_s=_PATIENCE_S) as results:
         listed = list_runs(results, labels=dict(map(label_of, labels)), limit=limit, **wanted)

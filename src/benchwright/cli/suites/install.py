@@ -14,7 +14,6 @@ from benchwright.cli.suites.options import (
     outcome_options,
     show_outcome,
     suite_options,
-    suite_request_from,
     suite_targets_of,
 )
 from benchwright.core.errors import InvalidInput
@@ -74,6 +73,7 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     environment failed, 2 wrong suite, 3 the base folder cannot be used.
     """
     from benchwright.app.progress.terminal import open_progress
+    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.install import InstallOptions, install
 
     if values["zoos"] or values["corpora"]:
@@ -83,7 +83,7 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     chosen = {name: values[name] for name in ("force", "update", "variant", "jobs", "constraints")}
     asked = InstallOptions(**chosen, where=index_options_from(values))
     with open_progress(quiet=quiet) as progress:
-        done = install(suite_targets_of(values), suite_request_from(values), asked, progress)
+        done = install(suite_targets_of(values), options_of(values), asked, progress)
     return show_outcome("groups", done, _text(done), as_json=as_json)
 
 

@@ -11,9 +11,9 @@ import click
 import msgspec
 
 from benchwright.app.matrix import MatrixObserver
-from benchwright.app.options import SUITE
 from benchwright.cli.options import order_from, target_options
 from benchwright.core.errors import InvalidInput
+from benchwright.options.table import SUITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,8 @@ def command(
     anyway, quiet = values.pop("anyway"), values["quiet"]
     if anyway and not resume:
         raise InvalidInput("only applies to resumed runs", where="--anyway", remedy="add --resume")
-    order = msgspec.structs.replace(order_from(ctx, values, targets), anyway=anyway)
+    order = order_from(ctx, values, targets)
+    order = msgspec.structs.replace(order, options=msgspec.structs.replace(order.options, anyway=anyway))
     file = values["system"] or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
     if file is None:
         raise InvalidInput("no system file is named", where="--system", remedy="name one that has multirun.runs")

@@ -1,4 +1,4 @@
-"""Options of the commands that take a suite, and what they say, as one request."""
+"""Options of the commands that take a suite, and what they say, as one options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from benchwright.core.inputs.request import SuiteRequest
     from benchwright.kinds.suite.setup.install import IndexOptions
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -87,14 +86,6 @@ def suite_targets_of(values: Mapping[str, Any]) -> tuple[str, ...]:
     if not named and known is None:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
     return named or (str(known),)
-
-
-def suite_request_from(values: Mapping[str, Any]) -> SuiteRequest:
-    """The options as one request."""
-    from benchwright.app.requests import suite_request_of
-    from benchwright.runs.base_folder import BaseFolder
-
-    return suite_request_of(values, BaseFolder.choose(values["base"], os.environ).path)
 
 
 _INDEX_OPTIONS: list[Callable[[AnyFunction], AnyFunction]] = [

@@ -13,7 +13,6 @@ from benchwright.cli.suites.options import (
     outcome_options,
     show_outcome,
     suite_options,
-    suite_request_from,
     suite_targets_of,
 )
 
@@ -37,12 +36,13 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     the files. Exit code: 0 pinned, 1 a group has no solution, 2 wrong suite.
     """
     from benchwright.app.progress.terminal import open_progress
+    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.pin import PinOptions, pin
 
     chosen = {name: values[name] for name in ("variant", "constraints", "from_scratch")}
     options = PinOptions(**chosen, where=index_options_from(values))
     with open_progress(quiet=quiet) as progress:
-        done = pin(suite_targets_of(values), suite_request_from(values), options, progress)
+        done = pin(suite_targets_of(values), options_of(values), options, progress)
     return show_outcome("groups", done, _text(done), as_json=as_json)
 
 

@@ -11,7 +11,6 @@ from benchwright.cli.suites.options import (
     outcome_options,
     show_outcome,
     suite_options,
-    suite_request_from,
     suite_targets_of,
 )
 from benchwright.core.numbers.quantities import format_duration
@@ -40,11 +39,12 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     suite is wrong or not installed, 3 a folder cannot be written.
     """
     from benchwright.app.progress.terminal import open_progress
+    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
     with open_progress(quiet=quiet) as progress:
-        done = prepare(suite_targets_of(values), suite_request_from(values), options, progress)
+        done = prepare(suite_targets_of(values), options_of(values), options, progress)
     return show_outcome("benchmarks", done, _text(done), as_json=as_json, log_lines=0 if show_output else _LAST_LINES)
 
 

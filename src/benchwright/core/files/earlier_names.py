@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-MARKS = (b'"pack":', b'"surroundings":')  # every file with an old name contains one of these
+MARKS = (b'"pack":', b'"settings":')  # every file with an old name contains one of these
+
+_SETTINGS = {
+    "surroundings": "suite_paths",
+    "turn_s": "turns",
+    "echo": "show_output",
+    "shared": "share",
+    "sample_interval_s": "sample_interval",
+    "grace_s": "grace",
+    "stop_grace_s": "stop_grace",
+    "max_memory_bytes": "max_memory",
+}
 
 
 def renamed_benchmark(body: object) -> object:
@@ -28,9 +39,10 @@ def renamed_plan(body: object) -> object:
     changed = dict(body)
     if isinstance(body.get("benchmarks"), list):
         changed["benchmarks"] = [renamed_benchmark(benchmark) for benchmark in body["benchmarks"]]
-    settings = body.get("settings")
-    if isinstance(settings, dict) and "surroundings" in settings:
-        changed["settings"] = {"suite_paths" if k == "surroundings" else k: v for k, v in settings.items()}
+    if "settings" in changed:
+        settings = changed.pop("settings")
+        named = isinstance(settings, dict)
+        changed["options"] = {_SETTINGS.get(k, k): v for k, v in settings.items()} if named else settings
     return changed
 
 

@@ -11,13 +11,14 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request
 from benchwright.core.metric import MetricSpec
-from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.base import Kind
 from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.function_profile import with_functions_profiled
+from benchwright.kinds.metric_option import metrics_of
 from benchwright.kinds.naming import told_apart, words_of
-from benchwright.kinds.sweep import Point, is_variable, named_point, variables, with_values
+from benchwright.kinds.sweep import Point, is_variable, named_point, sweep_points, variables, with_values
+from benchwright.options.table import Options
 from benchwright.runs.provenance.code_files import INTERPRETER
 
 _LAUNCHERS = ("torchrun", "accelerate", "mpirun", "srun", "deepspeed")
@@ -42,24 +43,25 @@ class CommandKind(Kind):
     def recognises(self, target: str) -> bool:
         return False
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         """`target` is the command, as one line."""
-        return [line_benchmark(target, cwd=options.cwd, metrics=options.metrics)]
+        return [line_benchmark(target, cwd=options.cwd, metrics=metrics_of(options))]
 
 
-def read_commands(request: Request, options: KindOptions) -> list[Benchmark]:
-    """Every command of a request, once for each value of the parameters it mentions; no two are called alike."""
-    cwd, metrics, shell = options.cwd, options.metrics, request.shell
-    found = [line_benchmark(line, cwd=cwd, metrics=metrics, shell=shell) for line in request.lines]
-    if request.command and shell:
+def read_commands(options: Options) -> list[Benchmark]:
+    """Every command of the options, once for each value of the parameters it mentions; no two are called alike."""
+    cwd, metrics, shell = options.cwd, metrics_of(options), options.shell
+    found = [line_benchmark(line, cwd=cwd, metrics=metrics, shell=shell) for line in options.commands]
+    if options.command and shell:
         # As with `sh -c`: one word is a line for the shell; several are joined as they would be typed.
-        line = request.command[0] if len(request.command) == 1 else shlex.join(request.command)
+        line = options.command[0] if len(options.command) == 1 else shlex.join(options.command)
         found.append(line_benchmark(line, cwd=cwd, metrics=metrics, shell=True))
-    elif request.command:
-        found.append(command_benchmark(request.command, cwd=cwd, metrics=metrics))
-    if found and not request.targets:  # a parameter that no command mentions may be meant for a script
-        _refuse_unused(found, options.points)
-    return [filled for each in told_apart(found) for filled in _filled(each, options.points)]
+    elif options.command:
+        found.append(command_benchmark(options.command, cwd=cwd, metrics=metrics))
+    points = sweep_points(options.params, options.sweep)
+    if found and not options.targets:  # a parameter that no command mentions may be meant for a script
+        _refuse_unused(found, points)
+    return [filled for each in told_apart(found) for filled in _filled(each, points)]
 
 
 def _refuse_unused(benchmarks: Sequence[Benchmark], points: Sequence[Point]) -> None:

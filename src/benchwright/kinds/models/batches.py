@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
+from benchwright.core.model import FoundModel, ScriptDiscovery
 
 ITEMS_OPTION = "--items"
 NAMES = ("batch_size", "batch-size", "batchsize", "batch", "bs")  # names of parameters that are batch sizes
@@ -21,10 +21,12 @@ class _Point(msgspec.Struct, frozen=True):
     models: tuple[FoundModel, ...]
 
 
-def with_batches_known(asked: Sequence[Benchmark], found: Mapping[str, ScriptDiscovery]) -> dict[str, ScriptDiscovery]:
+def with_batches_known(
+    asked: Sequence[Benchmark], found: Mapping[str, ScriptDiscovery], items: int | None = None
+) -> dict[str, ScriptDiscovery]:
     """The same discoveries, by benchmark, with the items per call that the user or a parameter gives.
 
-    A parameter counts if its value is the size of the same dimension at every point of the sweep.
+    `items`: what the user says. A parameter counts if its value is the size of the same dimension at every point of the sweep.
     """
     points: dict[str, dict[str, _Point]] = {}
     for benchmark in asked:
@@ -36,15 +38,14 @@ def with_batches_known(asked: Sequence[Benchmark], found: Mapping[str, ScriptDis
     for benchmark in asked:
         if benchmark.name in found:
             swept = points.get(benchmark.source, {})
-            models = (_known(model, benchmark, swept) for model in found[benchmark.name].models)
+            models = (_known(model, benchmark, swept, items) for model in found[benchmark.name].models)
             made[benchmark.name] = msgspec.structs.replace(found[benchmark.name], models=tuple(models))
     return made
 
 
-def _known(model: FoundModel, benchmark: Benchmark, points: Mapping[str, _Point]) -> FoundModel:
-    options = benchmark.workload.options if isinstance(benchmark.workload, ModelScript) else None
-    if options is not None and options.items is not None:
-        return msgspec.structs.replace(model, items=options.items, items_from=ITEMS_OPTION)
+def _known(model: FoundModel, benchmark: Benchmark, points: Mapping[str, _Point], items: int | None) -> FoundModel:
+    if items is not None:
+        return msgspec.structs.replace(model, items=items, items_from=ITEMS_OPTION)
     own = points.get(benchmark.name)
     if own is None or not _is_a_dimension(model, own.size, list(points.values())):
         return model

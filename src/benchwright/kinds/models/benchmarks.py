@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,6 @@ from benchwright.core.model import (
     PRECISIONS,
     FoundModel,
     Model,
-    ModelOptions,
     ModelScript,
     ScriptDiscovery,
 )
@@ -25,8 +25,15 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.build_options import THROUGH_ONNX, as_built
 from benchwright.kinds.models.training import training_of
 from benchwright.kinds.sweep import idle_parameters, named_point
+from benchwright.options.table import Options
 
 SHOWN_DIGITS = 8  # of an identity
+ITEMS_OPTION = "--items"
+# Fields of a Model that are options under the same name.
+_AS_ASKED = (
+    *("threads", "streams", "items", "max_depth", "profile", "shapes", "trust", "scale"),
+    *("rebuild", "onnx_opset", "stops_after", "sequence_digest"),
+)
 # Precise enough to see one percent, but bounded: a slow model makes few calls in this time.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
@@ -38,14 +45,10 @@ _IDLE = "--param {0}: models, weights and input shapes are the same for every va
 _ONLY_EAGER = f"generation is a loop in Python; measure it with --runtime {DEFAULT_RUNTIME}"
 
 
-def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
-    """The benchmarks of `asked`, whose workload is a ModelScript; the script itself, with the reason, if it has no model.
-
-    `builds`: the folder of cached builds.
-    """
+def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, options: Options) -> list[Benchmark]:
+    """The benchmarks of `asked`, whose workload is a ModelScript; the script itself, with the reason, if it has no model."""
     assert isinstance(asked.workload, ModelScript)
-    options = asked.workload.options
-    chosen = selected_models(discovery, options.select)
+    chosen = selected_models(discovery, asked.workload.select)
     training = training_of(asked, discovery)
     failed_before = discovery.trouble is not None and all(model.mode == NEVER_CALLED for model in discovery.models)
     if not discovery.models or failed_before:
@@ -55,12 +58,12 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
     for model in chosen:
         name = _named(asked, names[model.identity])
         if not model.measurable:
-            made.append(_withheld(asked, model, name, discovery, builds, _why_not(model, discovery)))
+            made.append(_withheld(asked, model, name, discovery, options, _why_not(model, discovery)))
             continue
         if model.method and all(runtime != DEFAULT_RUNTIME for runtime, _, _ in variants(options)):
-            made.append(_withheld(asked, model, name, discovery, builds, _ONLY_EAGER))
+            made.append(_withheld(asked, model, name, discovery, options, _ONLY_EAGER))
             continue
-        made += _on_each(asked, model, name, discovery, builds)
+        made += _on_each(asked, model, name, discovery, options)
     return [*training, *made]
 
 
@@ -79,9 +82,7 @@ def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, S
     return [msgspec.structs.replace(b, notes=(*b.notes, *notes.get(b.name, ()))) for b in asked]
 
 
-def variants(
-    options: ModelOptions, usual: str = DEFAULT_RUNTIME, device: str | None = None
-) -> list[tuple[str, str, str]]:
+def variants(options: Options, usual: str = DEFAULT_RUNTIME, device: str | None = None) -> list[tuple[str, str, str]]:
     """Runtime, device and precision of each. `device`: where the model is called, which counts unless others were asked for."""
     runtimes = options.runtimes or ((THROUGH_ONNX,) if options.stops_after else (usual,))
     return [(r, d, p) for d in options.devices or (usual_device(device),) for p in options.precisions for r in runtimes]
@@ -115,15 +116,18 @@ def with_profile(benchmark: Benchmark) -> list[Benchmark]:
 
 
 def _on_each(
-    asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str
+    asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, options: Options
 ) -> Iterable[Benchmark]:
     assert isinstance(asked.workload, ModelScript)
-    for runtime, device, precision in variants(asked.workload.options, device=model.device):
+    for runtime, device, precision in variants(options, device=model.device):
         if model.method and runtime != DEFAULT_RUNTIME:
             continue  # a loop in Python
         workload = as_built(
             msgspec.structs.replace(
-                _workload(asked.workload, model, discovery, builds), runtime=runtime, device=device, precision=precision
+                _workload(asked.workload, model, discovery, options),
+                runtime=runtime,
+                device=device,
+                precision=precision,
             )
         )
         yield from with_profile(
@@ -146,9 +150,22 @@ def _on_each(
         )
 
 
-def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery, builds: str) -> Model:
-    options = script.options
-    return Model(
+def model_of(options: Options, **fields: Any) -> Model:
+    """A model that is measured and built as the options say; `fields` say which one it is."""
+    same = {name: getattr(options, name) for name in _AS_ASKED}
+    asked = {
+        "items_from": None if options.items is None else ITEMS_OPTION,
+        "weights_in_identity": options.weights,
+        "sequence": options.sequence_file,
+        "step_timeout_s": options.build_timeout,
+        "builds": options.builds,
+    }
+    return as_built(Model(**{**same, **asked, **fields}))
+
+
+def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery, options: Options) -> Model:
+    return model_of(
+        options,
         runtime=DEFAULT_RUNTIME,
         python=script.python,
         cwd=script.cwd,
@@ -157,7 +174,6 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
         identity=model.identity,
         weights=model.weights,
         content=model.content,
-        weights_in_identity=options.weights,
         class_=model.class_,
         parameters=model.parameters,
         place=place_of(model),
@@ -166,25 +182,19 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
         items_from=model.items_from,
         varying=model.varying,
         set_to_eval=model.in_training,
-        threads=options.threads,
-        streams=options.streams,
-        max_depth=options.max_depth,
-        profile=options.profile,
-        **options.of_builds(),
-        builds=builds,
         source_note=discovery.source_note,
     )
 
 
 def _withheld(
-    asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str, why: str
+    asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, options: Options, why: str
 ) -> Benchmark:
     """A found model that is not measured: it stays in the results, with the reason."""
     assert isinstance(asked.workload, ModelScript)
     return msgspec.structs.replace(
         asked,
         name=name,
-        workload=_workload(asked.workload, model, discovery, builds),
+        workload=_workload(asked.workload, model, discovery, options),
         withheld=why,
         notes=(*asked.notes, *_notes(model, discovery)),
         labels=discovery.labels | asked.labels,

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import DEFAULT_RUNTIME, Model
+from benchwright.options.table import Options
 
 if TYPE_CHECKING:
     from benchmodels.runtimes.base import Runtime
 
 THROUGH_ONNX = "onnxruntime"  # what is built for if nothing is measured and no runtime is named
 BUILD_ONLY, EXPORT_ONLY = "--build-only", "--export-only"
-# Options that say how to measure, with their values if they are not given.
-_OF_MEASURING: dict[str, object] = {
-    **{"repeat": "1", "warmup_runs": 0, "stop": None, "warmup": None, "turns": None},
-    **{"profile": False, "streams": 1, "lean_cache": False},
-}
+# Options that say how to measure.
+_OF_MEASURING = (
+    *("repeat", "warmup_runs", "stop", "warmup", "turns", "profile", "streams", "lean_cache"),
+    *("enough", "decision"),
+)
 
 
-def stops_after(values: Mapping[str, Any], runtimes: Collection[str]) -> str:
+def with_sequence(options: Options) -> Options:
+    """With what stops a build, and with the path and the digest of its sequence; InvalidInput if they contradict others."""
+    stops = _stops_after(options)
+    path, digest = _sequence_of(options, stops)
+    return replace(options, stops_after=stops, sequence_file=path, sequence_digest=digest)
+
+
+def _stops_after(options: Options) -> str:
     """`build`, `export`, or nothing; InvalidInput if that contradicts other options."""
-    build, export = values.get("build_only", False), values.get("export_only", False)
+    build, export = options.build_only, options.export_only
     if not build and not export:
         return ""
     where = EXPORT_ONLY if export else BUILD_ONLY
@@ -34,14 +42,15 @@ def stops_after(values: Mapping[str, Any], runtimes: Collection[str]) -> str:
         raise InvalidInput(
             f"an export is a part of a build, so {BUILD_ONLY} has no meaning", where=where, remedy="give one"
         )
-    for name, usual in _OF_MEASURING.items():
-        if values.get(name, usual) != usual:
-            flag = f"--{name.replace('_', '-')}"
+    usual = Options()
+    for name in _OF_MEASURING:
+        if getattr(options, name) != getattr(usual, name):
+            flag = "--repeat" if name in ("enough", "decision") else f"--{name.replace('_', '-')}"
             raise InvalidInput(
                 f"nothing is measured, so {flag} has no meaning", where=where, remedy=f"leave out {flag}"
             )
-    _check_runtimes(runtimes, where)
-    if export and any("int8-dynamic" in words for words in values.get("precisions", ())):
+    _check_runtimes(options.runtimes, where)
+    if export and "int8-dynamic" in options.precisions:
         raise InvalidInput("int8-dynamic comes after the export", where=where, remedy=f"use {BUILD_ONLY}")
     return "export" if export else "build"
 
@@ -57,10 +66,9 @@ def _check_runtimes(runtimes: Collection[str], where: str) -> None:
             raise InvalidInput(f"{name} runs the module itself and builds nothing", where=where, remedy=remedy)
 
 
-def sequence_of(
-    path: str | None, targets: Collection[str], runtimes: Collection[str], stops: str
-) -> tuple[str | None, str | None]:
+def _sequence_of(options: Options, stops: str) -> tuple[str | None, str | None]:
     """Its absolute path and the digest of its content; InvalidInput if it is no build sequence, or nothing is built."""
+    path = options.sequence_file
     if path is None:
         return None, None
     from benchmodels.build.sequence_file import BadSequenceFile, digest_of_sequence
@@ -69,8 +77,10 @@ def sequence_of(
         digest = digest_of_sequence(path)
     except BadSequenceFile as error:
         raise InvalidInput(error.text, where=error.where, remedy=error.remedy) from None
-    usual = [THROUGH_ONNX if target.lower().endswith(".onnx") else DEFAULT_RUNTIME for target in targets or ("",)]
-    used = runtimes or dict.fromkeys(usual)
+    usual = [
+        THROUGH_ONNX if target.lower().endswith(".onnx") else DEFAULT_RUNTIME for target in options.targets or ("",)
+    ]
+    used = options.runtimes or dict.fromkeys(usual)
     if not stops and all(not _builds(name) for name in used):
         text = f"{', '.join(used)} builds nothing, so a build sequence has no effect"
         raise InvalidInput(

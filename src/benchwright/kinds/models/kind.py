@@ -11,6 +11,7 @@ from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.models.gathering.gather import LoopGatherer, ModelGatherer
 from benchwright.kinds.models.plan import ModelPlanner
 from benchwright.kinds.models.training import TrainingGatherer
+from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.report.base import Contribution, Report
@@ -45,12 +46,12 @@ class ModelsKind(Kind):
             return with_functions_profiled(benchmark, work.argv, work.cwd, folder)
         return None
 
-    def next_steps(self, benchmark: Benchmark) -> list[str]:
+    def next_steps(self, benchmark: Benchmark, options: Options) -> list[str]:
         work = benchmark.workload
         if not isinstance(work, ModelScript):
             return []
-        runtimes = ", ".join(work.options.runtimes or (DEFAULT_RUNTIME,))
-        devices = f" (device {', '.join(work.options.devices)})" if work.options.devices else ""
+        runtimes = ", ".join(options.runtimes or (DEFAULT_RUNTIME,))
+        devices = f" (device {', '.join(options.devices)})" if options.devices else ""
         return [f"then each model it calls, on {runtimes}{devices}; list them with 'benchwright find'"]
 
     def planner(self, context: PlanContext) -> Planner:
@@ -73,4 +74,4 @@ class ModelsKind(Kind):
         work = benchmark.workload
         if isinstance(work, Model):
             return [path for path in (work.script, work.file, work.sequence) if path]
-        return [path for path in (work.path, work.options.sequence) if path] if isinstance(work, ModelScript) else []
+        return [work.path] if isinstance(work, ModelScript) else []

@@ -9,20 +9,18 @@ from pathlib import Path
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.model import Model
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.interpreter import default_python
-from benchwright.kinds.models.batches import ITEMS_OPTION
 from benchwright.kinds.models.benchmarks import (
     USUAL_STOP,
     USUAL_WARMUP,
+    model_of,
     on_device,
     variant_name,
     variants,
     with_profile,
 )
-from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.kind import ModelsKind
+from benchwright.options.table import Options
 
 TRUSTED = "runs its own code when loaded, as --trust allows"
 _USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", ".tflite": "litert"}
@@ -40,7 +38,7 @@ class ModelFileKind(ModelsKind):
             return False
         return ending != ".xml" or b"<net" in _head(target)
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         path = Path(target).absolute()
         ending = path.suffix.lower()
         if ending not in _USUAL_RUNTIME:
@@ -49,29 +47,18 @@ class ModelFileKind(ModelsKind):
         _check_content(path, ending)
         _check_options(target, options)
         made = []
-        models = options.models
-        notes = _code_of_its_own(path, target, models.trust) if ending == ".pt2" else ()
-        for runtime, device, precision in variants(models, _USUAL_RUNTIME[ending]):
-            workload = as_built(
-                Model(
-                    runtime=runtime,
-                    device=device,
-                    precision=precision,
-                    python=options.python or default_python(),
-                    cwd=options.cwd or os.getcwd(),
-                    file=str(path),
-                    identity=identity_of_file(path),
-                    class_=path.name,
-                    threads=models.threads,
-                    streams=models.streams,
-                    profile=models.profile,
-                    shapes=models.shapes,
-                    items=models.items,
-                    items_from=None if models.items is None else ITEMS_OPTION,
-                    trust=models.trust,
-                    **models.of_builds(),
-                    builds=options.builds,
-                )
+        notes = _code_of_its_own(path, target, options.trust) if ending == ".pt2" else ()
+        for runtime, device, precision in variants(options, _USUAL_RUNTIME[ending]):
+            workload = model_of(
+                options,
+                runtime=runtime,
+                device=device,
+                precision=precision,
+                python=options.python or default_python(),
+                cwd=options.cwd or os.getcwd(),
+                file=str(path),
+                identity=identity_of_file(path),
+                class_=path.name,
             )
             benchmark = Benchmark(
                 name=path.name + variant_name(workload),
@@ -126,17 +113,17 @@ def _head(path: str | Path) -> bytes:
         return b""
 
 
-def _check_options(target: str, options: KindOptions) -> None:
+def _check_options(target: str, options: Options) -> None:
     ending = os.path.splitext(target)[1]
-    if options.models.sequence and ending.lower() not in _OF_SEQUENCES:
+    if options.sequence_file and ending.lower() not in _OF_SEQUENCES:
         text = f"a build sequence changes modules of torch and ONNX files, and a {ending} file is neither"
         raise InvalidInput(
             text, where=target, remedy="leave out --sequence-file, or measure the .onnx file it came from"
         )
-    if options.models.onnx_opset is not None and ending.lower() != ".pt2":
+    if options.onnx_opset is not None and ending.lower() != ".pt2":
         text = f"a {ending} file is not exported, so it keeps its operator set"
         raise InvalidInput(text, where=target, remedy="leave out --onnx-opset")
-    if any(options.points):
+    if options.params:
         text = "--param is for scripts: a model file has no arguments"
         raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
 

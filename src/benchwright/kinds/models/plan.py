@@ -14,6 +14,7 @@ from benchwright.core.status import Reason
 from benchwright.core.stop_rule import NEVER
 from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.kinds.models.build_options import builds_from_onnx
+from benchwright.options.table import Options
 from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.placement import launches_of
 from benchwright.plan.process_slots import ProcessSlot
@@ -76,12 +77,13 @@ class ModelPlanner(PlainPlanner):
         """benchmodels runs the script; threads and wait policy are set here, before any library is loaded."""
         work, context = benchmark.workload, self.context
         if isinstance(work, ModelScript):
-            finding = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
+            finding = _discovery_settings(context.options, count_work=context.count_work)
             argv = (work.python, *_MODULE, work.path, *work.args)
             return JobCommand(argv, work.cwd, benchmark.env, probe=finding, warm=_TORCH)
         if isinstance(work, Script) and work.training:
-            asked = context.settings
-            settings = {"models": {"mode": "train", "seed": asked.seed, "stop_grace_s": asked.stop_grace_s}}
+            settings = {
+                "models": {"mode": "train", "seed": context.options.seed, "stop_grace_s": context.options.stop_grace}
+            }
             return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=settings)
         if not isinstance(work, Model):
             return super().command(benchmark, slot, job, repeat)
@@ -95,11 +97,11 @@ class ModelPlanner(PlainPlanner):
         env: dict[str, str | None] = {**thread_settings(threads)}
         if work.builds:
             # Its cache is kept with the other builds; a lean one is removed with the run's other temporary files.
-            kept = f"{context.folder}/.barrier" if context.settings.lean_cache else work.builds
+            kept = f"{context.folder}/.barrier" if context.options.lean_cache else work.builds
             env["TORCHINDUCTOR_CACHE_DIR"] = f"{kept}/{INDUCTOR}"
-        probe = _measuring_settings(work, benchmark.labels, threads, context.settings.seed)
+        probe = _measuring_settings(work, benchmark.labels, threads, context.options.seed)
         probe["models"]["timeout_s"] = benchmark.timeout_s
-        if context.settings.lean_cache and (repeat is None or repeat + 1 == launches_of(benchmark, context.settings)):
+        if context.options.lean_cache and (repeat is None or repeat + 1 == launches_of(benchmark, context.options)):
             probe["models"]["lean"] = True
         warm = imports_of(work) if work.runtime in _MODULE_RUNTIMES else ()
         # A script may use the GPU whenever it likes; a zoo's models are built on the processor.
@@ -145,16 +147,16 @@ def _threads_of(model: Model, benchmark: Benchmark, machine: Machine) -> int:
     return model.threads or len(benchmark.placement.cores or ()) or max(machine.cores, 1)
 
 
-def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> dict[str, object]:
+def _discovery_settings(options: Options, *, count_work: bool) -> dict[str, object]:
     """The configuration of benchmodels in a process that finds the models of a script."""
     return {
         "models": {
             "mode": "discover",
-            "max_depth": script.options.max_depth,
+            "max_depth": options.max_depth,
             "weights": True,
-            "weights_in_identity": script.options.weights,
+            "weights_in_identity": options.weights,
             "count_work": count_work,
-            "seed": seed,
+            "seed": options.seed,
         }
     }
 

@@ -12,12 +12,13 @@ from benchmodels.packages import MAIN
 from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import ModelScript
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.metric_option import metrics_of
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
 from benchwright.kinds.models.training import USUAL_STOP
-from benchwright.kinds.sweep import named_point, script_arguments, variables
+from benchwright.kinds.sweep import named_point, script_arguments, sweep_points, variables
+from benchwright.options.table import Options
 
 _PLAIN = "measured as a command: it imports nothing that could hold a model, and has no loop of benchprobe's"
 MEMBER = "::"  # script.py::BertModel
@@ -33,7 +34,7 @@ class ScriptKind(ModelsKind):
         path = target.partition(MEMBER)[0]
         return (path.endswith(".py") or is_notebook(path)) and os.path.isfile(path)
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         place, _, members = target.partition(MEMBER)
         path = Path(place).absolute()
         notes = checked_notes(path) if options.as_ != "command" else _notes_if_readable(path)
@@ -45,11 +46,11 @@ class ScriptKind(ModelsKind):
         if select and as_ != "models":
             raise InvalidInput("only models have names in it", where=target, remedy="leave --as out")
         found = []
-        for point in options.points:
+        for point in sweep_points(options.params, options.sweep):
             args = (*options.script_args, *script_arguments(point))
             workload = _workload(path, args, options, as_, select, notes.foreign)
             name = (path.parent.name if path.name == MAIN else path.name) + named_point(point)
-            metrics = () if as_ == "models" else options.metrics
+            metrics = () if as_ == "models" else metrics_of(options)
             stop = USUAL_STOP if as_ == "training" else None
             found.append(
                 Benchmark(
@@ -67,16 +68,16 @@ class ScriptKind(ModelsKind):
         return found
 
 
-def _usual_way(notes: ScriptNotes, options: KindOptions) -> str:
+def _usual_way(notes: ScriptNotes, options: Options) -> str:
     if notes.uses_loop:
         return "loop"
-    if notes.needs_nothing and not options.one_of_many and not options.models.runtimes:
+    if notes.needs_nothing and not options.one_of_many and not options.runtimes:
         return "command"
     return "training" if notes.trains else "models"
 
 
 def _workload(
-    path: Path, args: tuple[str, ...], options: KindOptions, as_: str, select: tuple[str, ...], foreign: bool
+    path: Path, args: tuple[str, ...], options: Options, as_: str, select: tuple[str, ...], foreign: bool
 ) -> Command | Script | ModelScript:
     cwd, python = options.cwd or os.getcwd(), options.python or default_python()
     if as_ == "command":
@@ -84,8 +85,7 @@ def _workload(
         return Command(argv=(python, *compat, str(path), *args), cwd=cwd)
     if as_ in ("loop", "training"):
         return Script(path=str(path), args=args, cwd=cwd, python=python, training=as_ == "training")
-    models = msgspec.structs.replace(options.models, select=select)
-    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models)
+    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, select=select)
 
 
 def _notes_if_readable(path: Path) -> ScriptNotes:

@@ -13,53 +13,53 @@ from msgspec.structs import replace
 
 from benchmodels.packages import MAIN
 from benchwright.core.errors import InvalidInput, TooManyScripts, did_you_mean
-from benchwright.core.inputs.request import Request
 from benchwright.kinds.models.corpora import corpus_folder
 from benchwright.kinds.models.zoo.interpreters import ZooPythons
 from benchwright.kinds.models.zoo.targets import CORPORA, chosen, each_once, is_zoo_target, models_meant
 from benchwright.kinds.system_folders import refuse_system_folder
+from benchwright.options.table import Options
 
 _MEMBER = "::"
 _NO_SCRIPTS = ("benchfile.py", "voirfile.py", "conftest.py", "setup.py")  # parts of something else
 _PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 
 
-def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
-    """The request with each folder replaced by its scripts, each pattern of a zoo by its models, and these: a broken one
+def with_scripts(options: Options) -> tuple[Options, frozenset[str]]:
+    """The options with each folder replaced by its scripts, each pattern of a zoo by its models, and these: a broken one
     does not stop the others."""
     targets, many = [], set()
-    for target in request.targets:
-        found = _zoo_models(target, request) or _scripts_of(target, request)
+    for target in options.targets:
+        found = _zoo_models(target, options) or _scripts_of(target, options)
         targets += found
         many |= set(found) - {target}
-    everything = _all_scripts(request)
+    everything = _all_scripts(options)
     many |= set(everything)
     targets += everything
-    targets, same = _each_model_once(targets, request)
-    if request.shuffle or request.shard is not None:
-        mine = _share_of(dict.fromkeys(target for target in targets if target in many), request)
+    targets, same = _each_model_once(targets, options)
+    if options.shuffle or options.shard is not None:
+        mine = _share_of(dict.fromkeys(target for target in targets if target in many), options)
         targets = [*(target for target in targets if target not in many), *mine]
-    return replace(request, targets=tuple(targets), same_models=same), frozenset(many)
+    return replace(options, targets=tuple(targets), same_models=same), frozenset(many)
 
 
-def shared_names(request: Request) -> frozenset[str]:
+def shared_names(options: Options) -> frozenset[str]:
     """Names of files that several scripts of the request's folders have, selected or not."""
-    folders = [*map(corpus_folder, request.targets), *map(corpus_folder, request.search_dirs)]
+    folders = [*map(corpus_folder, options.targets), *map(corpus_folder, options.search_dirs)]
     folders = [folder for folder in folders if os.path.isdir(folder)] or ["."]
     scripts = dict.fromkeys(os.path.abspath(script) for folder in folders for script in scripts_in(folder))
     count = Counter(map(os.path.basename, scripts))
     return frozenset(name for name, times in count.items() if times > 1)
 
 
-def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
+def _share_of(scripts: Iterable[str], options: Options) -> list[str]:
     """Those of this shard, in the order to run them; the same for the same seed, on every machine."""
     found = list(scripts)
-    if request.shuffle:
+    if options.shuffle:
         found.sort(key=os.path.basename)  # what is shuffled is the same wherever the folder lies
-        random.Random(request.seed).shuffle(found)  # noqa: S311
-    if request.shard is None:
+        random.Random(options.seed).shuffle(found)  # noqa: S311
+    if options.shard is None:
         return found
-    number, shards = request.shard
+    number, shards = options.shard
     if not found:
         raise InvalidInput(
             "there are no scripts of folders or models of zoos to share out",
@@ -75,17 +75,16 @@ def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
     return mine
 
 
-def _zoo_models(target: str, request: Request) -> list[str]:
+def _zoo_models(target: str, options: Options) -> list[str]:
     """Each model that a zoo's target or corpus means; empty: it is none."""
     target = zoo_corpus(target) or target
     if not is_zoo_target(target):
         return []
-    suite = request.suite
     found = chosen(
-        models_meant(target, ZooPythons(request.python, request.zoos)),
-        tasks=request.tasks,
-        select=suite.select if suite else (),
-        exclude=suite.exclude if suite else (),
+        models_meant(target, ZooPythons(options.python, options.zoos)),
+        tasks=options.tasks,
+        select=options.select,
+        exclude=options.exclude,
         target=target,
     )
     return [model.target for model in found]
@@ -96,12 +95,12 @@ def zoo_corpus(name: str) -> str | None:
     return None if os.path.exists(corpus_folder(name)) else CORPORA.get(name.rstrip("/").removeprefix("corpora/"))
 
 
-def _each_model_once(targets: list[str], request: Request) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+def _each_model_once(targets: list[str], options: Options) -> tuple[list[str], dict[str, tuple[str, ...]]]:
     """Without models that another zoo has, too; and these, by the target that is kept."""
     zoos = [target for target in targets if is_zoo_target(target)]
     if len(zoos) < 2:
         return targets, {}
-    pythons = ZooPythons(request.python, request.zoos)
+    pythons = ZooPythons(options.python, options.zoos)
     models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, pythons)]
     kept = {model.canonical: model.target for model in each_once(models)}
     same: dict[str, tuple[str, ...]] = {}
@@ -112,24 +111,24 @@ def _each_model_once(targets: list[str], request: Request) -> tuple[list[str], d
     return [target for target in dict.fromkeys(targets) if target not in left_out], same
 
 
-def _scripts_of(target: str, request: Request) -> list[str]:
+def _scripts_of(target: str, options: Options) -> list[str]:
     """The target itself; every script of a folder or pattern; a script from a search folder."""
     path, member, names = target.partition(_MEMBER)
     path = corpus_folder(path)
     if os.path.isfile(main := os.path.join(path, MAIN)):
         return [main + member + names]
     if os.path.isdir(path):
-        return _handful(_chosen(scripts_in(path), path, request), path, request)
+        return _handful(_chosen(scripts_in(path), path, options), path, options)
     if os.path.exists(path):
         return [target]
-    for folder in request.search_dirs:
+    for folder in options.search_dirs:
         if (inside := _inside(_checked(folder), path)) is not None:
             return [inside + member + names]
     if any(c in path for c in "*?[") and (found := sorted(glob.glob(path, recursive=True))):
-        return _handful(_chosen([f for f in found if os.path.isfile(f)], path, request), path, request)
-    if request.search_dirs and path.endswith((".py", ".ipynb")):
-        places = ", ".join(request.search_dirs)
-        there = [os.path.basename(script) for folder in request.search_dirs for script in scripts_in(_checked(folder))]
+        return _handful(_chosen([f for f in found if os.path.isfile(f)], path, options), path, options)
+    if options.search_dirs and path.endswith((".py", ".ipynb")):
+        places = ", ".join(options.search_dirs)
+        there = [os.path.basename(script) for folder in options.search_dirs for script in scripts_in(_checked(folder))]
         remedy = did_you_mean(path, there) or "check the name"
         raise InvalidInput(f"no such file here or in {places}", where=path, remedy=remedy)
     return [target]
@@ -147,19 +146,19 @@ def _inside(folder: str, name: str) -> str | None:
     return found[0] if found else None
 
 
-def _all_scripts(request: Request) -> list[str]:
+def _all_scripts(options: Options) -> list[str]:
     """All scripts of the search folders, if requested."""
-    if not request.all_scripts:
+    if not options.all_scripts:
         return []
-    many = any(os.path.isdir(t) or zoo_corpus(t) or any(c in t for c in "*?[") for t in request.targets)
-    if not request.search_dirs and many:
+    many = any(os.path.isdir(t) or zoo_corpus(t) or any(c in t for c in "*?[") for t in options.targets)
+    if not options.search_dirs and many:
         return []
-    if not request.search_dirs and (request.targets or request.command or request.lines):
+    if not options.search_dirs and (options.targets or options.command or options.commands):
         raise InvalidInput("no folder given", where="--all", remedy="name a folder, or give it with --search-dir")
     return [
         s
-        for folder in request.search_dirs or (".",)
-        for s in _zoo_models(folder, request) or _chosen(scripts_in(_checked(folder)), folder, request)
+        for folder in options.search_dirs or (".",)
+        for s in _zoo_models(folder, options) or _chosen(scripts_in(_checked(folder)), folder, options)
     ]
 
 
@@ -181,18 +180,18 @@ def scripts_in(place: str) -> list[str]:
     return found
 
 
-def _handful(scripts: list[str], where: str, request: Request) -> list[str]:
+def _handful(scripts: list[str], where: str, options: Options) -> list[str]:
     """TooManyScripts if nobody said that so many programs may be started."""
-    if request.all_scripts or request.most_scripts is None or len(scripts) <= request.most_scripts:
+    if options.all_scripts or options.most_scripts is None or len(scripts) <= options.most_scripts:
         return scripts
     names = ", ".join(os.path.relpath(script, where if os.path.isdir(where) else ".") for script in scripts[:3])
     what = f"holds {len(scripts)} scripts ({names}…), and each would be run"
     raise TooManyScripts(what, where=where, remedy="add --all to run them all, or name some of them")
 
 
-def _chosen(scripts: Sequence[str], where: str, request: Request) -> list[str]:
+def _chosen(scripts: Sequence[str], where: str, options: Options) -> list[str]:
     """Scripts with the labels of `--select key=value`; InvalidInput if there are none."""
-    wanted = [word.partition("=") for word in (request.suite.select if request.suite else ()) if "=" in word]
+    wanted = [word.partition("=") for word in options.select if "=" in word]
     chosen = [s for s in scripts if all(_labelled(s, key, value) for key, _, value in wanted)]
     if not chosen:
         why = "no script there has these labels" if scripts else "there is no Python script in it"

@@ -73,7 +73,7 @@ def _called(call: ast.Call) -> str:
 def training_of(asked: Benchmark, discovery: ScriptDiscovery) -> list[Benchmark]:
     """The training of a script as a separate benchmark, if its optimizer stepped during discovery."""
     script = asked.workload
-    if not isinstance(script, ModelScript) or not discovery.optimizer_steps or script.options.select:
+    if not isinstance(script, ModelScript) or not discovery.optimizer_steps or script.select:
         return []
     work = Script(path=script.path, args=script.args, cwd=script.cwd, python=script.python, training=True)
     stop = asked.stop or USUAL_STOP

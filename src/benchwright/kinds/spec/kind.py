@@ -12,13 +12,12 @@ from msgspec.structs import replace
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, InvalidInput
-from benchwright.core.inputs.request import Request
 from benchwright.core.inputs.specification import TREATMENT
 from benchwright.core.job import Job
 from benchwright.core.model import Model
-from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
-from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.base import Kind
+from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.record.reading import Event
@@ -40,12 +39,13 @@ class SpecKind(Kind):
 
         return os.path.isfile(target) and looks_like_one(target)
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         from benchwright.kinds.spec.models import on_runtimes
+        from benchwright.kinds.spec.options import spec_options_of
         from benchwright.kinds.spec.read.selection import selected
         from benchwright.kinds.spec.read.specification import read_specification
 
-        return selected(on_runtimes(read_specification(target, options.specs), options), options)
+        return selected(on_runtimes(read_specification(target, spec_options_of(options)), options), options)
 
     def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
         test = benchmark.spec
@@ -89,7 +89,7 @@ class SpecKind(Kind):
         on_ours = any(isinstance(b.workload, Model) for b in benchmarks)
         return self.probe_packages if on_ours else self.probe_packages[:1]
 
-    def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    def not_ready(self, benchmarks: Sequence[Benchmark], options: Options) -> dict[str, str]:
         from benchwright.kinds.spec.setup import lacking
 
         return dict(lacking(_read(benchmarks)))
@@ -99,18 +99,16 @@ class SpecKind(Kind):
 
         return dict(unobtainable(_read(benchmarks)))
 
-    def set_up(
-        self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
-    ) -> dict[str, str] | None:
+    def set_up(self, benchmarks: Sequence[Benchmark], options: Options, observer: Observer) -> dict[str, str] | None:
         from benchwright.kinds.spec.setup import fetch
 
         return fetch(_read(benchmarks), observer)
 
-    def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
+    def refusal(self, benchmarks: Sequence[Benchmark], options: Options) -> BenchwrightError:
         from benchwright.kinds.spec.setup import missing_option
 
         wrong = next((found for b in _read(benchmarks) if (found := missing_option(b)) is not None), None)
-        return wrong or super().refusal(benchmarks, settings)
+        return wrong or super().refusal(benchmarks, options)
 
     def planner(self, context: PlanContext) -> Planner:
         from benchwright.kinds.spec.plan import SpecPlanner

@@ -17,12 +17,13 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.model import Model
 from benchwright.core.note import Note
 from benchwright.core.stop_rule import StopRule, Warmup
-from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.base import Kind
 from benchwright.kinds.registry import kind_named
 from benchwright.kinds.runtime_names import runtimes_named
 from benchwright.kinds.spec.profiling import asks_for_profile
 from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
 from benchwright.kinds.spec.setup import RUNTIME_FILES, paths_here
+from benchwright.options.table import Options
 from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
@@ -44,12 +45,12 @@ def model_file_of(test: SpecTest) -> Artifact | None:
     return found[0] if len(found) == 1 else None
 
 
-def on_runtimes(benchmarks: Sequence[Benchmark], options: KindOptions) -> list[Benchmark]:
+def on_runtimes(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmark]:
     """With each test that has no program replaced by one for each runtime; as it is until its files are fetched."""
     return [made for benchmark in benchmarks for made in _on_runtimes(benchmark, options)]
 
 
-def _on_runtimes(benchmark: Benchmark, options: KindOptions) -> list[Benchmark]:
+def _on_runtimes(benchmark: Benchmark, options: Options) -> list[Benchmark]:
     test = benchmark.spec
     file = None if test is None or test.commands else model_file_of(test)
     if test is None or file is None:
@@ -59,15 +60,16 @@ def _on_runtimes(benchmark: Benchmark, options: KindOptions) -> list[Benchmark]:
     if sum(map(len, here.values())) < len(wanted):
         return [benchmark]  # not fetched yet
     shapes = {each.name: each.shape for each in test.inputs}
-    runtimes = runtimes_named(options.specs.backends, options.python)
-    models = msgspec.structs.replace(
-        options.models,
-        shapes={**shapes, **options.models.shapes},
-        runtimes=runtimes,
-        profile=options.models.profile or asks_for_profile(test),
+    options = msgspec.structs.replace(
+        options,
+        shapes={**shapes, **options.shapes},
+        runtimes=runtimes_named(options.runtimes, options.python),
+        profile=options.profile or asks_for_profile(test),
+        params=(),
+        script_args=(),
     )
     path = here["files"][file.key]
-    read = model_kind().read(path, msgspec.structs.replace(options, models=models, points=({},), script_args=()))
+    read = model_kind().read(path, options)
     return [_test_on(benchmark, test, each, os.path.basename(path), here) for each in read]
 
 

@@ -1,4 +1,4 @@
-"""Options of specifications, checked before any file is read."""
+"""What the options say about specifications, checked before any file is read."""
 
 from __future__ import annotations
 
@@ -10,34 +10,55 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import SpecRevision
+from benchwright.options.table import Options
 
 RUN_TYPES = ("benchmark", "verify", "regress")
 MAIN = "program"
 
 
-def spec_options_of(values: Mapping[str, Any], artifacts: str) -> SpecOptions:
-    """The options in the notation of the command line; InvalidInput names the one that is wrong. `artifacts`: the usual cache."""
-    info = _info(values["info"])
-    run_type = values["run_type"] or info.get("run_type") or RUN_TYPES[0]
+class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`programs`: name → path or command; the main one is called `program`. `treatment` and `control`: of `--info`."""
+
+    programs: dict[str, str] = {}
+    framework: str | None = None
+    backends: tuple[str, ...] = ()
+    treatment: SpecRevision | None = None
+    control: SpecRevision | None = None
+    string_map: dict[str, str] = {}
+    shared_libs: tuple[str, ...] = ()
+    root_model_dir: str | None = None
+    model_cache: str | None = None
+    offline: bool = False
+    run_type: str = "benchmark"
+    regressed_types: tuple[str, ...] = ()
+    android_dir: str | None = None
+    labels: dict[str, str] = {}  # of `--info`'s meta
+
+
+def spec_options_of(options: Options) -> SpecOptions:
+    """InvalidInput names the option that is wrong."""
+    info = _info(options.info)
+    run_type = options.run_type or info.get("run_type") or RUN_TYPES[0]
     if run_type not in RUN_TYPES:
         raise InvalidInput(f"'{run_type}' is not a run type", where="--info", remedy=f"use {', '.join(RUN_TYPES)}")
     return SpecOptions(
-        programs=dict(_program(text, "--program") for text in values["programs"]),
-        framework=values["framework"],
-        backends=tuple(word.strip() for text in values["runtimes"] for word in text.split(",") if word.strip()),
-        treatment=_revision(info, "treatment"),
-        control=_revision(info, "control"),
-        string_map=_string_map(values["string_map"]),
-        shared_libs=_shared_libs(values["shared_libs"]),
-        root_model_dir=_folder(values["root_model_dir"], "--root-model-dir"),
-        model_cache=_model_cache(values["model_cache"], force=values["force_model_cache"]) or artifacts,
-        offline=values["offline"],
+        programs=dict(_program(text, "--program") for text in options.programs),
+        framework=options.framework,
+        backends=options.runtimes,
+        treatment=options.treatment or _revision(info, "treatment"),
+        control=None if options.treatment else _revision(info, "control"),
+        string_map=_string_map(options.string_map),
+        shared_libs=_shared_libs(options.shared_libs),
+        root_model_dir=_folder(options.root_model_dir, "--root-model-dir"),
+        model_cache=_model_cache(options),
+        offline=options.offline,
         run_type=run_type,
-        regressed_types=_regressed(values["regressed_types"], info, run_type),
-        android_dir=values["android_dir"],
+        regressed_types=_regressed(options.regressed_types, info, run_type),
+        android_dir=options.android_dir,
         labels=_labels(info),
     )
 
@@ -147,16 +168,9 @@ def _time(value: object, where: str) -> float | None:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-def _regressed(text: str | None, info: Mapping[str, Any], run_type: str) -> tuple[str, ...]:
-    found = info.get("regressed_types")
-    if text is not None:
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        if not _is_texts(found):
-            raise InvalidInput("is not a JSON list of types", where="--regressed-types", remedy="""write '["NET"]'""")
-    if found and not _is_texts(found):
+def _regressed(given: tuple[str, ...], info: Mapping[str, Any], run_type: str) -> tuple[str, ...]:
+    found = given or info.get("regressed_types")
+    if found and not given and not _is_texts(found):
         raise InvalidInput("regressed_types is not a list", where="--info", remedy="""write ["NET"]""")
     if found and run_type != "regress":
         raise InvalidInput("marks nothing in this run", where="--regressed-types", remedy="add --run-type regress")
@@ -175,11 +189,9 @@ def _labels(info: Mapping[str, Any]) -> dict[str, str]:
     return {str(k): str(v) for k, v in meta.items() if v is not None and not isinstance(v, dict | list)}
 
 
-def _shared_libs(texts: Iterable[str]) -> tuple[str, ...]:
+def _shared_libs(names: Iterable[str]) -> tuple[str, ...]:
     found = []
-    for name in (word.strip() for text in texts for word in text.split(",")):
-        if not name:
-            continue
+    for name in names:
         path = os.path.abspath(os.path.expanduser(name))
         if not os.path.exists(path):
             raise InvalidInput(f"no such file: {name}", where="--shared-libs", remedy="check the path")
@@ -196,7 +208,10 @@ def _folder(text: str | None, where: str) -> str | None:
     return path
 
 
-def _model_cache(text: str | None, *, force: bool) -> str | None:
+def _model_cache(options: Options) -> str | None:
+    """The folder for fetched files: `--model-cache`, else in the base folder."""
+    if options.model_cache is None:
+        return f"{options.base}/artifacts" if options.base else None
     from benchwright.artifacts.model_cache import model_cache_folder
 
-    return None if text is None else str(model_cache_folder(text, forced=force))
+    return str(model_cache_folder(options.model_cache, forced=options.force_model_cache))

@@ -139,7 +139,7 @@ class SpecPlanner(PlainPlanner):
 
     @property
     def _is_phone(self) -> bool:
-        return (self.context.settings.on or "").startswith("adb")
+        return (self.context.options.on or "").startswith("adb")
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         test = benchmark.spec
@@ -195,7 +195,7 @@ class SpecPlanner(PlainPlanner):
 
     def _launch(self, benchmark: Benchmark, job: str, repeat: int | None) -> LaunchNumber:
         """Which of its launches `job` is, warm-up launches included."""
-        settings = self.context.settings
+        settings = self.context.options
         warmup = job.removeprefix(safe_name(benchmark.name)).startswith(".W")
         measured = not warmup and (repeat or 0) + 1 >= launches_of(benchmark, settings)
         return LaunchNumber(first=not repeat and (warmup or settings.warmup_runs == 0), last=measured)
@@ -234,7 +234,7 @@ class SpecPlanner(PlainPlanner):
 
     def _refuse_unsteady(self, benchmark: Benchmark, test: SpecTest, steps: int) -> None:
         """InvalidInput where steps would run at the wrong time: before the last launch, or several at once."""
-        if test.last is not None and self.context.settings.up_to:
+        if test.last is not None and self.context.options.up_to:
             what = f"{test.model} has a postprocess of its own, which needs to know the last launch"
             raise InvalidInput(what, where="--repeat", remedy="give a number of launches")
         if benchmark.placement.jobs > 1 and steps:

@@ -9,10 +9,9 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.core.inputs.request import Request
-from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
-from benchwright.kinds.base import Kind, KindOptions, nothing_ready
+from benchwright.kinds.base import Kind, nothing_ready
+from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 
@@ -45,7 +44,7 @@ class SuiteKind(Kind):
             raise InvalidInput(f"holds {len(usual)} suites: {', '.join(usual)}", where=folder, remedy=remedy)
         return os.path.join(folder, usual[0]) if usual else None
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         from benchwright.kinds.suite.read.suite import selected_benchmarks
 
         return selected_benchmarks(target, options)
@@ -54,71 +53,67 @@ class SuiteKind(Kind):
         what = "benchmarks of a suite run in environments of their own"
         raise InvalidInput(what, where="bin", remedy="compare two commits, or packages with pip:")
 
-    def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
-        if request.suite is None:
-            return settings
+    def completed(self, options: Options, benchmarks: Sequence[Benchmark]) -> Options:
+        if not options.base:
+            return options
         from benchwright.kinds.suite.suites import suite_paths_of
 
-        return msgspec.structs.replace(settings, suite_paths=suite_paths_of(request.suite, benchmarks))
+        return msgspec.structs.replace(options, suite_paths=suite_paths_of(options, benchmarks))
 
-    def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    def not_ready(self, benchmarks: Sequence[Benchmark], options: Options) -> dict[str, str]:
         """Missing folders, scripts, environments and data, and benchfiles we cannot follow."""
-        if settings.suite_paths is None:
+        if options.suite_paths is None:
             return {}
         from benchwright.kinds.suite.setup.readiness import readiness
 
         wrong = _unrunnable(benchmarks)
-        lacking = readiness([b for b in benchmarks if b.name not in wrong], settings.suite_paths)
+        lacking = readiness([b for b in benchmarks if b.name not in wrong], options.suite_paths)
         return {name: str(error) for name, error in wrong.items()} | lacking
 
-    def set_up(
-        self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
-    ) -> dict[str, str] | None:
+    def set_up(self, benchmarks: Sequence[Benchmark], options: Options, observer: Observer) -> dict[str, str] | None:
         """Clones definitions; once they are here, installs; once that is done, prepares. Leaves out what is skipped here."""
-        if settings.suite_paths is None or request.suite is None:
+        if options.suite_paths is None:
             return None
         from benchwright.kinds.suite.setup.missing import clone_missing, runnable_here, set_up_missing
         from benchwright.kinds.suite.setup.prepare import PrepareOptions
 
-        lacking = self.not_ready(benchmarks, settings)
+        lacking = self.not_ready(benchmarks, options)
         todo = [b for b in benchmarks if b.name in lacking]
-        if (
-            settings.on in (None, "local") and not settings.suite_paths.system.nodes
-        ):  # what others skip is not known here
-            todo = runnable_here(todo, settings.suite_paths)
+        if options.on in (None, "local") and not options.suite_paths.system.nodes:  # what others skip is not known here
+            todo = runnable_here(todo, options.suite_paths)
         failed = clone_missing(todo, observer)
         if failed is not None:
             return failed
         wrong = _unrunnable(todo, before_install=True)
         usable = [b for b in todo if b.name not in wrong]
-        options = PrepareOptions(on=settings.on or "local", remote_dir=settings.remote_dir, echo=settings.echo)
-        return set_up_missing(usable, settings.suite_paths, request.suite, options, observer)
+        prepare = PrepareOptions(on=options.on or "local", remote_dir=options.remote_dir, echo=options.show_output)
+        return set_up_missing(usable, options.suite_paths, options, prepare, observer)
 
-    def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
+    def refusal(self, benchmarks: Sequence[Benchmark], options: Options) -> BenchwrightError:
         """Names benchmarks with the same problem together."""
-        assert settings.suite_paths is not None  # else nothing could be missing
+        assert options.suite_paths is not None  # else nothing could be missing
         from benchwright.kinds.suite.setup.readiness import readiness_together
 
         for error in _unrunnable(benchmarks).values():
             return error
-        return CannotMeasure(nothing_ready(readiness_together(benchmarks, settings.suite_paths)))
+        return CannotMeasure(nothing_ready(readiness_together(benchmarks, options.suite_paths)))
 
-    def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
-        if settings.suite_paths is None:
+    def warnings(self, benchmarks: Sequence[Benchmark], options: Options) -> list[str]:
+        if options.suite_paths is None:
             return []
         from benchwright.kinds.suite.setup.readiness import outdated
 
         return [
             f"{name}: its new requirements could not be installed; it ran in the previous environment"
-            for name in outdated(benchmarks, settings.suite_paths)
+            for name in outdated(benchmarks, options.suite_paths)
         ]
 
     def planner(self, context: PlanContext) -> Planner:
-        if context.settings.suite_paths is None:
+        if context.options.suite_paths is None:
             raise InvalidInput("benchmarks of a suite need a base folder", remedy="choose one with --base")
         from benchwright.kinds.suite.plan.planner import SuitePlanner
 
-        return SuitePlanner(context, context.settings.suite_paths)
+        return SuitePlanner(context, context.options.suite_paths)
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         gatherer = PlainGatherer()

@@ -11,11 +11,11 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import Node, Sizing, SuitePaths, System
 from benchwright.kinds.suite.plan.system_options import check_options, number, switch, text, whole_number
 from benchwright.kinds.suite.scaling_file import read_scaling
 from benchwright.kinds.yaml.value_types import parse_capacity
+from benchwright.options.table import Options
 
 CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
 SYSTEM_VARIABLES = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")
@@ -28,23 +28,20 @@ def suite_from_environment(environment: Mapping[str, str]) -> str | None:
     return next((v for name in CONFIG_VARIABLES if (v := environment.get(name)) and not v.startswith("{")), None)
 
 
-def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchmark]:
-    """The benchmarks of suite files, as `suite` selects them; InvalidInput if there is no suite, or it is wrong."""
-    from benchwright.kinds.base import KindOptions
+def read_benchmarks(targets: Sequence[str], options: Options) -> list[Benchmark]:
+    """The benchmarks of suite files, as `options` select them; InvalidInput if there is no suite, or it is wrong."""
+
     from benchwright.kinds.suite.kind import SuiteKind
 
     wanted = tuple(targets) or tuple(filter(None, [suite_from_environment(os.environ)]))
     if not wanted:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
-    options = KindOptions(
-        select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=suite.definitions
-    )
     return [benchmark for target in wanted for benchmark in SuiteKind().read(suite_path(target), options)]
 
 
-def wanted_of(benchmarks: Sequence[Benchmark], suite: SuiteRequest) -> list[Benchmark]:
+def wanted_of(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmark]:
     """Without disabled ones, unless `--select` names them; InvalidInput if none is left."""
-    wanted = [b for b in benchmarks if b.enabled or b.name in suite.select]
+    wanted = [b for b in benchmarks if b.enabled or b.name in options.select]
     if not wanted:
         raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
     return wanted
@@ -63,18 +60,18 @@ def suite_path(target: str) -> str:
     return path
 
 
-def every_benchmark(target: str, suite: SuiteRequest) -> list[Benchmark]:
+def every_benchmark(target: str, options: Options) -> list[Benchmark]:
     """All that a suite file defines, what is not enabled too; InvalidInput if there is no such suite, or it is wrong."""
-    from benchwright.kinds.base import KindOptions
+
     from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
 
-    return suite_benchmarks(read_suite(suite_path(target)), KindOptions(definitions=suite.definitions))
+    return suite_benchmarks(read_suite(suite_path(target)), Options(base=options.base))
 
 
-def suite_paths_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> SuitePaths:
+def suite_paths_of(options: Options, benchmarks: Sequence[Benchmark]) -> SuitePaths:
     """Where these benchmarks find data, environments and machines; reads the system file and scaling files."""
-    system = _system(suite)
-    base = Path(suite.base)
+    system = _system(options)
+    base = Path(str(options.base))
     data = next((v for name in DATA_VARIABLES if (v := os.environ.get(name))), None)
     dirs = {name: str(base / name) for name in ("data", "extra", "cache", "venv", "runs")}
     dirs |= {name: _absolute(path, base) for name, path in system.dirs.items() if name in dirs}
@@ -84,10 +81,10 @@ def suite_paths_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> Suit
         base=str(base),
         **dirs,
         system=system,
-        sizing=_sizing(suite, system, benchmarks),
-        python=suite.use_current_env,
-        overrides=suite.overrides,
-        interpreters={} if suite.use_current_env else _without_environment(benchmarks, dirs["venv"]),
+        sizing=_sizing(options, system, benchmarks),
+        python=(options.python or current_python()) if options.use_current_env else None,
+        overrides=options.overrides,
+        interpreters={} if options.use_current_env else _without_environment(benchmarks, dirs["venv"]),
     )
 
 
@@ -131,15 +128,15 @@ def _requires_something(path: str) -> bool:
         return True
 
 
-def _system(suite: SuiteRequest) -> System:
-    path = suite.system or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
+def _system(options: Options) -> System:
+    path = options.system or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
     if path is None:
-        return _with_options(System(), suite.options)
+        return _with_options(System(), options.system_options)
     from benchwright.kinds.suite.system_file import read_system
 
     system = read_system(path)[0]
     nodes = tuple(msgspec.structs.replace(node, local=is_this_machine(node)) for node in system.nodes)
-    return _with_options(msgspec.structs.replace(system, nodes=nodes, file=suite.system), suite.options)
+    return _with_options(msgspec.structs.replace(system, nodes=nodes, file=options.system), options.system_options)
 
 
 def _with_options(system: System, options: Mapping[str, object]) -> System:
@@ -165,19 +162,19 @@ def is_this_machine(node: Node) -> bool:
     return any(a.address == node.ip for addresses in psutil.net_if_addrs().values() for a in addresses)
 
 
-def _sizing(suite: SuiteRequest, system: System, benchmarks: Sequence[Benchmark]) -> Sizing:
+def _sizing(options: Options, system: System, benchmarks: Sequence[Benchmark]) -> Sizing:
     """From the system's `options.sizer`, then what the command line says."""
     check_options(system)
     batch_size = whole_number(system, "sizer", "batch_size")
     auto, optimized = switch(system, "sizer", "auto"), switch(system, "sizer", "optimized")
-    if suite.size is not None:
-        auto, optimized = suite.size == "auto", suite.size == "optimized"
-        batch_size = int(suite.size) if suite.size.isdecimal() else None
-        if not auto and not optimized and batch_size is None and suite.size != "default":
+    if options.size is not None:
+        auto, optimized = options.size == "auto", options.size == "optimized"
+        batch_size = int(options.size) if options.size.isdecimal() else None
+        if not auto and not optimized and batch_size is None and options.size != "default":
             remedy = "write auto, optimized, default, search or a number"
-            raise InvalidInput(f"'{suite.size}' is not a size", where="--size", remedy=remedy)
-    capacity = suite.capacity if suite.capacity is not None else text(system, "sizer", "capacity")
-    scaling_file = suite.scaling_file or text(system, "sizer", "config")
+            raise InvalidInput(f"'{options.size}' is not a size", where="--size", remedy=remedy)
+    capacity = options.capacity if options.capacity is not None else text(system, "sizer", "capacity")
+    scaling_file = options.scaling or text(system, "sizer", "config")
     if scaling_file is None and (auto or optimized):
         scaling_file = _scaling_beside(benchmarks)
     add = number(system, "sizer", "add")
@@ -192,7 +189,7 @@ def _sizing(suite: SuiteRequest, system: System, benchmarks: Sequence[Benchmark]
         capacity_bytes=None if capacity is None else parse_capacity(capacity),
         scaling=read_scaling(scaling_file) if scaling_file is not None and (auto or optimized) else {},
         scaling_file=scaling_file,
-        save=suite.save_scaling or text(system, "sizer", "save"),
+        save=options.save_scaling or text(system, "sizer", "save"),
     )
 
 

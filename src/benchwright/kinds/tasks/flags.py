@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.kinds.command_words import Fail
 from benchwright.kinds.tasks.command_rewriting import FlagChange, Rewritten, flag_token, gpus_change, nearest_flag
+from benchwright.kinds.tasks.overrides import TaskOverrides
 
 
 def flag_changes(overrides: TaskOverrides) -> list[FlagChange]:

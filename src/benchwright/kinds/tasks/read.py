@@ -10,14 +10,15 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.inputs.task_overrides import TaskOverrides
-from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.base import Kind
 from benchwright.kinds.command_words import Fail, check_line, command_from_line, read_line
-from benchwright.kinds.metric_option import check_distinct
+from benchwright.kinds.metric_option import check_distinct, metrics_of
 from benchwright.kinds.tasks.command_rewriting import rewrite_line
 from benchwright.kinds.tasks.flags import check_taken_as_typed, flag_changes, notes_on_missing
 from benchwright.kinds.tasks.metrics import LISTS, read_metrics
+from benchwright.kinds.tasks.overrides import TaskOverrides, overrides_of
 from benchwright.kinds.tasks.syntax import Section, TaskEntry, TaskFile, read_task_file
+from benchwright.options.table import Options
 
 KEYS = (*LISTS, "command_to_execute", "num_gpus")
 POLICY_PREFIX = "metrics_"
@@ -47,10 +48,10 @@ class TaskKind(Kind):
         except OSError:
             return False
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
-        found = read_tasks(target, tasks=options.names or None, overrides=options.tasks)
+    def read(self, target: str, options: Options) -> list[Benchmark]:
+        found = read_tasks(target, tasks=options.tasks or None, overrides=overrides_of(options))
         if options.metrics:
-            found = [msgspec.structs.replace(b, metrics=b.metrics + options.metrics) for b in found]
+            found = [msgspec.structs.replace(b, metrics=b.metrics + metrics_of(options)) for b in found]
         for benchmark in found:
             check_distinct(benchmark.metrics)
         return found

@@ -53,7 +53,7 @@ def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, open
     name = result.benchmark.name
     summaries = list(report.summaries.get(name, ()))
     shown = report.headline(number)
-    interval_s = report.settings.sample_interval_s if report.settings else None
+    interval_s = report.options.sample_interval if report.options else None
     data = packed(result, summaries, shown, interval_s)
     notes = result_notes(result)
     why = [result.detail] if result.status is not Status.OK and result.detail else []

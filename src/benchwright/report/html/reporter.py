@@ -149,7 +149,7 @@ def _run_rows(report: Report) -> list[Pair]:
     rows.append(("Files", run.folder, True))
     rows += revision_rows(run)
     rows += [(f"Label {key}", value, False) for key, value in run.labels.items()]
-    return rows + [(name, text, False) for name, text in (settings_rows(report.settings) if report.settings else [])]
+    return rows + [(name, text, False) for name, text in (settings_rows(report.options) if report.options else [])]
 
 
 def _logs(report: Report) -> dict[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchwright.core.benchmark import Placement
 from benchwright.core.numbers.quantities import format_bytes, format_duration
-from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import NEVER, StopRule, Warmup
+from benchwright.options.table import Options
 from benchwright.report.text.numbers import counted
 
 
@@ -53,23 +53,23 @@ def placement_words(placement: Placement) -> str:
     return ", ".join(words)
 
 
-def settings_rows(settings: RunSettings) -> list[tuple[str, str]]:
+def settings_rows(options: Options) -> list[tuple[str, str]]:
     """What was asked for; what nobody asked for is left out, but for how often launches and samples were taken."""
     rows = {
-        "Launches of each": f"at most {settings.repeat}" if settings.up_to else str(settings.repeat),
-        "Warm-up launches": str(settings.warmup_runs or ""),
-        "Order": "launches of all benchmarks alternate" if settings.interleave else "",
-        "Turns": "" if settings.turn_s is None else _time(settings.turn_s),
-        "Sampled every": _time(settings.sample_interval_s),
-        "Time to exit": _time(settings.grace_s),
-        "Memory": "" if settings.max_memory_bytes is None else f"at most {format_bytes(settings.max_memory_bytes)}",
-        "Overlap": "the next models start up while one is measured" if settings.overlap else "",
-        "Processes": "each started afresh" if settings.cold else "",
-        "Seed": str(settings.seed),
-        "Workers": "" if settings.workers is None else str(settings.workers),
-        "Measured on": settings.on or "",
-        "Further checks": ", ".join(settings.validations),
-        "Recorded variables": ", ".join(settings.keep_env),
-        "Logs": "not kept" if settings.discard_logs else "",
+        "Launches of each": f"at most {options.repeat}" if options.up_to else str(options.repeat),
+        "Warm-up launches": str(options.warmup_runs or ""),
+        "Order": "launches of all benchmarks alternate" if options.interleave else "",
+        "Turns": "" if options.turns is None else _time(options.turns),
+        "Sampled every": _time(options.sample_interval),
+        "Time to exit": _time(options.grace),
+        "Memory": "" if options.max_memory is None else f"at most {format_bytes(options.max_memory)}",
+        "Overlap": "the next models start up while one is measured" if options.overlap else "",
+        "Processes": "each started afresh" if options.cold else "",
+        "Seed": str(options.seed),
+        "Workers": "" if options.workers is None else str(options.workers),
+        "Measured on": options.on or "",
+        "Further checks": ", ".join(options.validations),
+        "Recorded variables": ", ".join(options.keep_env),
+        "Logs": "not kept" if options.discard_logs else "",
     }
     return [(name, text) for name, text in rows.items() if text]

@@ -21,13 +21,13 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.results.comparison import Verdict
 from benchwright.core.run import Run
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Status
 from benchwright.core.stop_rule import StopRule, parse_repeat
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
@@ -54,9 +54,9 @@ class Noisy(FakeExecutor):
 def made(folder: Path, executor: FakeExecutor, *names: str, rule: str = "auto", **fields: object) -> Run:
     enough = parse_repeat(rule)
     assert isinstance(enough, StopRule)
-    settings = RunSettings(repeat=enough.max_steps or 1, enough=enough, interleave=len(names) > 1)
+    options = Options(repeat=enough.max_steps or 1, enough=enough, interleave=len(names) > 1)
     benchmarks = [benchmark(name, metrics=SPEED) for name in names]
-    return measure(benchmarks, settings, base=BaseFolder(folder), name="x", executor=executor, **fields)  # type: ignore[arg-type]
+    return measure(benchmarks, options, base=BaseFolder(folder), name="x", executor=executor, **fields)  # type: ignore[arg-type]
 
 
 def counts(run: Run) -> list[int]:
@@ -101,7 +101,7 @@ def test_each_benchmark_of_its_own_is_launched_as_often_as_it_needs(tmp_path: Pa
     executor = Noisy(0.001)
     run = measure(
         [benchmark("a", metrics=SPEED), benchmark("c", metrics=SPEED)],
-        RunSettings(repeat=100, enough=enough),
+        Options(repeat=100, enough=enough),
         base=BaseFolder(tmp_path),
         name="x",
         executor=executor,
@@ -151,9 +151,9 @@ TIME = (MetricSpec(name="time", pattern="x", direction=Direction.LOWER),)
 
 
 def decided(folder: Path, executor: FakeExecutor, decision: Decision) -> Run:
-    settings = RunSettings(repeat=decision.most_launched, interleave=True, decision=decision)
+    options = Options(repeat=decision.most_launched, interleave=True, decision=decision)
     both = [benchmark(name, metrics=TIME) for name in "ab"]
-    return measure(both, settings, base=BaseFolder(folder), name="x", executor=executor)
+    return measure(both, options, base=BaseFolder(folder), name="x", executor=executor)
 
 
 def test_a_clear_verdict_ends_the_launches_and_is_the_same_when_read_back(tmp_path: Path) -> None:

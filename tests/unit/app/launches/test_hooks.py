@@ -16,12 +16,12 @@ from benchwright.core.benchmark import Benchmark, Command, Hooks
 from benchwright.core.errors import Interrupted
 from benchwright.core.job import Job, Outcome
 from benchwright.core.run import Run
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor, Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
@@ -45,8 +45,8 @@ class Fake(FakeExecutor):
 
 
 def made(folder: Path, *benchmarks: Benchmark, executor: Fake, **fields: object) -> Run:
-    settings = RunSettings(repeat=2, interleave=True)
-    return measure(benchmarks, settings, base=BaseFolder(folder), name="x", executor=executor, **fields)  # type: ignore[arg-type]
+    options = Options(repeat=2, interleave=True)
+    return measure(benchmarks, options, base=BaseFolder(folder), name="x", executor=executor, **fields)  # type: ignore[arg-type]
 
 
 def hooked(name: str = "a", **more: Command) -> Benchmark:

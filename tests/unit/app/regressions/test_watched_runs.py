@@ -13,6 +13,7 @@ from benchwright.app.requests import order_of
 from benchwright.app.run import RunOrder
 from benchwright.core.decision import Decision
 from benchwright.executors.observer import Observer
+from benchwright.kinds.spec.options import spec_options_of
 from benchwright.regress.builds import BuiltRevision
 from benchwright.regress.repository import Commit, GitRepository
 from benchwright.regress.watch.records import RunType
@@ -40,9 +41,9 @@ def ordered(base: Path, *targets: str, command: tuple[str, ...] = (), **values: 
 
 def test_commands_run_in_the_repository(repository: GitRepository, elsewhere: Path, tmp_path: Path) -> None:
     order = standing_in(repository.root, ordered(tmp_path, command=("python", "bench.py")))
-    assert order.request.cwd == str(repository.root)
+    assert order.options.cwd == str(repository.root)
     own = standing_in(repository.root, ordered(tmp_path, command=("python", "bench.py"), cwd="here"))
-    assert own.request.cwd == "here"
+    assert own.options.cwd == "here"
 
 
 def test_within_the_repository_the_user_stands_where_he_stands(
@@ -58,18 +59,18 @@ def test_files_are_looked_up_here_then_in_the_repository(
 ) -> None:
     (elsewhere / "mine.py").write_text("")
     order = standing_in(repository.root, ordered(tmp_path, "mine.py", "bench.py", "in_a_later_commit.py::Net"))
-    assert order.request.targets == (
+    assert order.options.targets == (
         "mine.py",
         str(repository.root / "bench.py"),
         str(repository.root / "in_a_later_commit.py::Net"),
     )
-    assert order.request.cwd is None
+    assert order.options.cwd is None
 
 
 def test_what_comes_with_benchwright_is_no_file_of_the_repository(
     repository: GitRepository, elsewhere: Path, tmp_path: Path
 ) -> None:
-    assert standing_in(repository.root, ordered(tmp_path, "matrix")).request.targets == ("matrix",)
+    assert standing_in(repository.root, ordered(tmp_path, "matrix")).options.targets == ("matrix",)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_the_info_of_a_user_is_merged_with_what_the_watch_knows(repository: GitR
     assert (treatment.version, treatment.commit, treatment.commit_time) == ("v7", "b" * 40, 1794873600.0)
     assert treatment.programs == {"helper": str(helper), "program": "/new"}
     assert (control.version, control.commit, control.programs) == ("v6", "a" * 40, {"program": "/old"})
-    assert order.request.specs.labels == {"team": "blue"}
+    assert spec_options_of(order.options).labels == {"team": "blue"}
 
 
 def test_runs_are_labelled_with_their_type_and_commits(repository: GitRepository, tmp_path: Path) -> None:
@@ -131,4 +132,4 @@ def test_runs_are_labelled_with_their_type_and_commits(repository: GitRepository
     runs.places()
     order = runs._ordered(trial(RunType.REGRESS, "", "conv"))
     assert order.labels == {"run_type": "regress", "commit": "b" * 40, "control_commit": "a" * 40}
-    assert (order.request.specs.run_type, order.request.specs.regressed_types) == ("regress", ("NET", "conv"))
+    assert (order.options.run_type, order.options.regressed_types) == ("regress", ("NET", "conv"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmodels.runtimes.base import Options
+from benchmodels.runtimes.base import RuntimeOptions
 from benchmodels.runtimes.parts.compiled_code import VARIABLE, copies_cxx_library, is_whole, remove_damaged
 from benchmodels.runtimes.torch_compile import lacking_compiler
 
@@ -111,14 +111,15 @@ def test_a_compiler_that_is_not_there_is_named(named: str, monkeypatch: pytest.M
     """torch then looks for no other."""
     monkeypatch.setenv("CXX", named)
     assert (
-        lacking_compiler(Options()) == f"torch.compile needs a C++ compiler, and there is no {named!r}, which CXX names"
+        lacking_compiler(RuntimeOptions())
+        == f"torch.compile needs a C++ compiler, and there is no {named!r}, which CXX names"
     )
 
 
 def test_without_cxx_torch_takes_the_usual_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert lacking_compiler(Options()) == "torch.compile needs a C++ compiler: install g++, or set CXX"
+    assert lacking_compiler(RuntimeOptions()) == "torch.compile needs a C++ compiler: install g++, or set CXX"
     (tmp_path / "g++").touch(0o755)
     (tmp_path / "clang++").touch(0o755)
-    assert lacking_compiler(Options()) is None
+    assert lacking_compiler(RuntimeOptions()) is None

@@ -17,7 +17,7 @@ from benchmodels.runtimes.base import (
     ArtifactFolder,
     Captured,
     CollectedSteps,
-    Options,
+    RuntimeOptions,
     Unsupported,
 )
 from benchmodels.runtimes.executorch import Executorch, ExecutorchSession, refusal
@@ -64,7 +64,7 @@ def marked(test: Any) -> Any:
 
 def built(module: Any, args: tuple[Any, ...], folder: Path, precision: str = FP32) -> ExecutorchSession:
     torch.manual_seed(0)
-    options = Options(precision=precision)
+    options = RuntimeOptions(precision=precision)
     Executorch().build(Captured(module.eval(), args, {}), str(folder), options, CollectedSteps())
     session = Executorch().load(ArtifactFolder(str(folder)), options)
     assert isinstance(session, ExecutorchSession)
@@ -163,10 +163,10 @@ def test_inputs_and_weights_of_another_layout_are_taken_and_left_as_they_are(tmp
 def test_its_pool_has_the_threads_asked_for_and_loading_takes_no_exporter(tmp_path: Path):
     built(torch.nn.Linear(512, 512), (torch.randn(64, 512),), tmp_path)
     code = (
-        "import os, sys; from benchmodels.runtimes.base import ArtifactFolder, Options\n"
+        "import os, sys; from benchmodels.runtimes.base import ArtifactFolder, RuntimeOptions\n"
         "from benchmodels.runtimes.registry import runtime_named\n"
         "import numpy\n"
-        f"load = lambda: runtime_named('executorch').load(ArtifactFolder({str(tmp_path)!r}), Options(threads=3))\n"
+        f"load = lambda: runtime_named('executorch').load(ArtifactFolder({str(tmp_path)!r}), RuntimeOptions(threads=3))\n"
         "import torch; before = len(os.listdir('/proc/self/task')); session = load()\n"
         "session.run(session.prepare({'arg0': numpy.zeros((64, 512), 'float32')}))\n"
         "print(session.details['threads'], len(os.listdir('/proc/self/task')) - before)\n"

@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 from processes import wait_for
 
-from benchmodels.runtimes.base import BF16, FP16, FP32, ArtifactFolder, Captured, CollectedSteps, Options, Unsupported
+from benchmodels.runtimes.base import (
+    BF16,
+    FP16,
+    FP32,
+    ArtifactFolder,
+    Captured,
+    CollectedSteps,
+    RuntimeOptions,
+    Unsupported,
+)
 from benchmodels.runtimes.iree import Iree, _explained, kind_of, read_profile
 from benchmodels.tensors import flatten_call, to_arrays
 
@@ -44,7 +53,7 @@ def both(
     model = Captured(module.eval(), args, {})
     with torch.no_grad():
         expected = to_arrays(module(*args))
-    options = Options("cpu", precision, 1)
+    options = RuntimeOptions("cpu", precision, 1)
     Iree().build(model, str(folder), options, CollectedSteps())
     session = Iree().load(ArtifactFolder(str(folder)), options)
     found = session.outputs(session.run(session.prepare(arrays_of(model))))
@@ -59,7 +68,7 @@ def linear(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any
     torch.manual_seed(0)
     folder = str(tmp_path_factory.mktemp("linear"))
     model = Captured(torch.nn.Linear(64, 64).eval(), (torch.randn(8, 64),), {}, ("x",))
-    Iree().build(model, folder, Options(), CollectedSteps())
+    Iree().build(model, folder, RuntimeOptions(), CollectedSteps())
     return folder, arrays_of(model)
 
 
@@ -115,7 +124,7 @@ def workers() -> int:
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_it_has_as_many_workers_as_threads_are_asked_for(linear, threads):
     expected = threads if threads > 1 else 0
-    session = Iree().load(ArtifactFolder(linear[0]), Options(threads=threads))
+    session = Iree().load(ArtifactFolder(linear[0]), RuntimeOptions(threads=threads))
     session.run(session.prepare(linear[1]))
     wait_for(lambda: workers() >= expected)  # they name themselves, some time after they began
     time.sleep(0.1)  # for those that would be too many
@@ -125,7 +134,7 @@ def test_it_has_as_many_workers_as_threads_are_asked_for(linear, threads):
 
 
 def test_threads_are_divided_among_streams(linear):
-    session = Iree().load(ArtifactFolder(linear[0]), Options(threads=4, streams=2))
+    session = Iree().load(ArtifactFolder(linear[0]), RuntimeOptions(threads=4, streams=2))
     stream = session.new_stream()
     assert (stream.details["threads"], session.details["threads_per_stream"]) == (2, 2)
     stream.close()
@@ -136,7 +145,7 @@ def test_threads_are_divided_among_streams(linear):
 def test_inputs_and_results_may_be_held_longer_than_the_session(linear, threads):
     held = []
     for _ in range(30):  # released after their device, they crash the process or hang it
-        session = Iree().load(ArtifactFolder(linear[0]), Options(threads=threads))
+        session = Iree().load(ArtifactFolder(linear[0]), RuntimeOptions(threads=threads))
         prepared = session.prepare(linear[1])
         held.append((prepared, session.run(prepared)))
         session.close()
@@ -145,7 +154,7 @@ def test_inputs_and_results_may_be_held_longer_than_the_session(linear, threads)
 
 
 def test_streams_that_call_at_once_answer_the_same(linear):
-    session = Iree().load(ArtifactFolder(linear[0]), Options())
+    session = Iree().load(ArtifactFolder(linear[0]), RuntimeOptions())
     prepared, expected = session.prepare(linear[1]), session.outputs(session.run(session.prepare(linear[1])))
     answers: list[Any] = []
 
@@ -184,8 +193,8 @@ def test_a_file_with_an_open_dimension_and_weights_beside_it_is_compiled_for_the
     path, folder = tmp_path / "model.onnx", tmp_path / "build"
     onnx.save(model, str(path), save_as_external_data=True, location="beside.bin", size_threshold=0)
     folder.mkdir()
-    Iree().build_file(str(path), str(folder), Options(), CollectedSteps(), {"x": (4, 3)})
-    session = Iree().load(ArtifactFolder(str(folder)), Options())
+    Iree().build_file(str(path), str(folder), RuntimeOptions(), CollectedSteps(), {"x": (4, 3)})
+    session = Iree().load(ArtifactFolder(str(folder)), RuntimeOptions())
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
     found = session.outputs(session.run(session.prepare({"x": x})))
     session.close()

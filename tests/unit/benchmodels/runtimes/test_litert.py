@@ -10,7 +10,7 @@ from tflite_model import expected, write_tflite
 
 from benchmodels.files import model_file
 from benchmodels.files.model_file import open_model_file
-from benchmodels.runtimes.base import ArtifactFolder, CollectedSteps, Options, Session, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, CollectedSteps, RuntimeOptions, Session, Unsupported
 from benchmodels.runtimes.registry import runtime_named
 
 
@@ -18,8 +18,8 @@ def loaded(folder: Path, runtime: str, shapes: dict[str, tuple[int, ...]]) -> Se
     pytest.importorskip({"litert": "ai_edge_litert"}.get(runtime, runtime))
     model = write_tflite(folder / "tiny.tflite")
     (folder / "build").mkdir()
-    runtime_named(runtime).build_file(str(model), str(folder / "build"), Options(), CollectedSteps(), shapes)
-    return runtime_named(runtime).load(ArtifactFolder(str(folder / "build")), Options())
+    runtime_named(runtime).build_file(str(model), str(folder / "build"), RuntimeOptions(), CollectedSteps(), shapes)
+    return runtime_named(runtime).load(ArtifactFolder(str(folder / "build")), RuntimeOptions())
 
 
 @pytest.mark.parametrize("runtime", ["litert", "openvino"])
@@ -65,4 +65,4 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 def test_models_of_torch_are_not_converted(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match=r"litert runs \.tflite files"):
-        runtime_named("tflite").build(None, str(tmp_path), Options(), CollectedSteps())  # type: ignore[arg-type]
+        runtime_named("tflite").build(None, str(tmp_path), RuntimeOptions(), CollectedSteps())  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from onnx_export import read_operators_once
 
-from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Options, Session, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, RuntimeOptions, Session, Unsupported
 from benchmodels.runtimes.mnn import CONVERTER, Mnn
 from benchmodels.tensors import flatten_call, to_arrays
 
@@ -45,8 +45,10 @@ class Model(torch.nn.Module):
 
 def built(folder: Path, function: Callable[..., Any], inputs: tuple[Any, ...], *parts: Any) -> Session:
     names = tuple("abc"[: len(inputs)])
-    Mnn().build(Captured(Model(function, *parts).eval(), inputs, {}, names), str(folder), Options(), CollectedSteps())
-    return Mnn().load(ArtifactFolder(str(folder)), Options())
+    Mnn().build(
+        Captured(Model(function, *parts).eval(), inputs, {}, names), str(folder), RuntimeOptions(), CollectedSteps()
+    )
+    return Mnn().load(ArtifactFolder(str(folder)), RuntimeOptions())
 
 
 def arrays_of(*inputs: Any) -> dict[str, Any]:
@@ -149,8 +151,8 @@ def test_a_model_with_branches_is_run_by_its_module_alone(tmp_path):
     with_branches(tmp_path / "model.onnx")
     x = torch.randn(4, 8)
     (tmp_path / "built").mkdir()
-    Mnn().build_file(str(tmp_path / "model.onnx"), str(tmp_path / "built"), Options(), CollectedSteps(), {})
-    session = Mnn().load(ArtifactFolder(str(tmp_path / "built")), Options())
+    Mnn().build_file(str(tmp_path / "model.onnx"), str(tmp_path / "built"), RuntimeOptions(), CollectedSteps(), {})
+    session = Mnn().load(ArtifactFolder(str(tmp_path / "built")), RuntimeOptions())
     stream = session.new_stream()
     for value, expected in ((1.0, x * 2), (-1.0, -x)):
         assert error(answered(session, x, torch.tensor(value))[0], expected) < 1e-6
@@ -183,8 +185,8 @@ def test_an_onnx_file_takes_the_shape_it_is_given(tmp_path):
     path = tmp_path / "model.onnx"
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10), path)
     (tmp_path / "built").mkdir()
-    Mnn().build_file(str(path), str(tmp_path / "built"), Options(), CollectedSteps(), {"x": (5, 3)})
-    session = Mnn().load(ArtifactFolder(str(tmp_path / "built")), Options())
+    Mnn().build_file(str(path), str(tmp_path / "built"), RuntimeOptions(), CollectedSteps(), {"x": (5, 3)})
+    session = Mnn().load(ArtifactFolder(str(tmp_path / "built")), RuntimeOptions())
     x = torch.randn(5, 3)
     for caller in (session, session.new_stream()):
         outputs = caller.outputs(caller.run(caller.prepare({"x": x.numpy()})))
@@ -196,7 +198,7 @@ def test_a_damaged_file_is_a_failure_of_its_load(tmp_path):
     built(tmp_path, lambda a: a * 2, (torch.ones(3),)).close()
     (tmp_path / "model.mnn").write_bytes(b"no model" * 20)
     with pytest.raises(Unsupported, match="MNN cannot load") as failure:
-        Mnn().load(ArtifactFolder(str(tmp_path)), Options())
+        Mnn().load(ArtifactFolder(str(tmp_path)), RuntimeOptions())
     assert (failure.value.stage, failure.value.kind) == ("load", "error")
 
 
@@ -220,9 +222,9 @@ def test_it_starts_as_many_threads_as_it_says_and_needs_no_torch(tmp_path):
     counts = []
     for threads in (1, 3):
         code = (
-            "import os, sys; from benchmodels.runtimes.base import ArtifactFolder, Options\n"
+            "import os, sys; from benchmodels.runtimes.base import ArtifactFolder, RuntimeOptions\n"
             "from benchmodels.runtimes.mnn import Mnn\n"
-            f"session = Mnn().load(ArtifactFolder({str(tmp_path)!r}), Options(threads={threads}))\n"
+            f"session = Mnn().load(ArtifactFolder({str(tmp_path)!r}), RuntimeOptions(threads={threads}))\n"
             "print('found:', session.details['threads'], len(os.listdir('/proc/self/task')), 'torch' in sys.modules)"
         )
         told, there, imported = python(code).split()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Options, Session, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, RuntimeOptions, Session, Unsupported
 from benchmodels.runtimes.ncnn import Ncnn, switch_off_rounding
 from benchmodels.tensors import flatten_call, to_arrays
 
@@ -50,8 +50,8 @@ class Loaded(NamedTuple):
 
 def built(folder: Any, module: Any, *args: Any, **kwargs: Any) -> Session:
     names = ("image",)
-    Ncnn().build(Captured(module.eval(), args, kwargs, names), str(folder), Options(), CollectedSteps())
-    return Ncnn().load(ArtifactFolder(str(folder)), Options())
+    Ncnn().build(Captured(module.eval(), args, kwargs, names), str(folder), RuntimeOptions(), CollectedSteps())
+    return Ncnn().load(ArtifactFolder(str(folder)), RuntimeOptions())
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one image", "three images"])
@@ -59,12 +59,12 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     torch.manual_seed(0)
     module, folder, steps = Images().train(), tmp_path_factory.mktemp("ncnn"), CollectedSteps()
     args, kwargs = (torch.randn(request.param, 3, 17, 21),), {"scale": torch.rand(1, 8, 1, 1) + 0.5}
-    Ncnn().build(Captured(module, args, kwargs, ("image",)), str(folder), Options(), steps)
+    Ncnn().build(Captured(module, args, kwargs, ("image",)), str(folder), RuntimeOptions(), steps)
     arrays = to_arrays(dict(flatten_call(args, kwargs, ("image",))))
     module.eval()
     with torch.no_grad():
         expected = to_arrays(module(*args, **kwargs))
-    session = Ncnn().load(ArtifactFolder(str(folder)), Options())
+    session = Ncnn().load(ArtifactFolder(str(folder)), RuntimeOptions())
     yield Loaded(session, arrays, expected, steps.seconds)
     session.close()
 

@@ -8,10 +8,10 @@ from types import ModuleType
 import pytest
 
 from benchmodels.runtimes import onnxruntime as ort
-from benchmodels.runtimes.base import Options, Unsupported
+from benchmodels.runtimes.base import RuntimeOptions, Unsupported
 from benchmodels.runtimes.torch_compile import TorchTensorRT
 
-CUDA = Options(device="cuda")
+CUDA = RuntimeOptions(device="cuda")
 
 
 def onnxruntime_with(*providers: str, file: str = "") -> ModuleType:

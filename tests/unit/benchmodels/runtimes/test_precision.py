@@ -14,7 +14,7 @@ import pytest
 from onnx_export import read_operators_once
 
 from benchmodels.arrays import to_array
-from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, Options, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, RuntimeOptions, Unsupported
 from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, without_bits, write_artifact
 from benchmodels.runtimes.parts.torch_modules import fitted
 from benchmodels.runtimes.parts.torch_session import _device_times
@@ -59,7 +59,7 @@ def test_int8_is_computed_by_an_engine_that_runs_here_and_torch_keeps_its_choice
     """On ARM, torch chooses one for x86 that cannot run; the engine used is told."""
     before = torch.backends.quantized.engine
     model = call()
-    session = runtime_named("torch-eager").load(model, Options("cpu", "int8-dynamic", 1))
+    session = runtime_named("torch-eager").load(model, RuntimeOptions("cpu", "int8-dynamic", 1))
     assert torch.backends.quantized.engine == before
     assert session.details["quantized_engine"] in torch.backends.quantized.supported_engines
     session.run(session.prepare(model))
@@ -70,7 +70,7 @@ def test_int8_is_computed_by_an_engine_that_runs_here_and_torch_keeps_its_choice
 def test_torch_computes_in_the_precision_and_leaves_the_model_alone(precision):
     model = call()
     before = {name: tensor.clone() for name, tensor in model.module.state_dict().items()}
-    session = runtime_named("torch-eager").load(model, Options("cpu", precision, 1))
+    session = runtime_named("torch-eager").load(model, RuntimeOptions("cpu", precision, 1))
     outputs = session.outputs(session.run(session.prepare(model)))["output"]
     session.close()
     assert session.precision == precision
@@ -84,7 +84,7 @@ def test_torch_computes_in_the_precision_and_leaves_the_model_alone(precision):
 
 
 def test_weights_that_are_shared_stay_shared_in_a_copy():
-    fit = fitted(call().module, Options("cpu", "bf16"))
+    fit = fitted(call().module, RuntimeOptions("cpu", "bf16"))
     assert fit.module.head.weight is fit.module.embed.weight
     assert fit.module.head.weight.dtype == torch.bfloat16
     assert fit.module.steps.dtype == torch.int64
@@ -95,14 +95,14 @@ def test_a_weight_that_is_computed_before_each_call_is_no_obstacle_to_a_copy():
     model = torch.nn.utils.weight_norm(torch.nn.Linear(4, 4))
     assert model.weight.grad_fn is not None
     x = torch.randn(2, 4)
-    found = fitted(model, Options(precision="bf16")).module(x.bfloat16())
+    found = fitted(model, RuntimeOptions(precision="bf16")).module(x.bfloat16())
     assert torch.allclose(found.float(), model(x), atol=0.05)
 
 
 def test_a_model_that_is_bfloat16_by_itself_is_told_as_such():
     model = call()
     model = model._replace(module=model.module.bfloat16(), args=(model.args[0], model.args[1].bfloat16()))
-    session = runtime_named("torch-eager").load(model, Options("cpu", "fp32", 1))
+    session = runtime_named("torch-eager").load(model, RuntimeOptions("cpu", "fp32", 1))
     session.close()
     assert session.precision == "bf16"
 
@@ -113,11 +113,11 @@ def test_weights_that_are_transposed_can_be_quantised_by_onnxruntime(tmp_path):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10)).eval()
     captured = Captured(model, (torch.rand(4, 16),), {}, ("input",))
-    options, runtime = Options("cpu", "int8-dynamic"), runtime_named("onnxruntime")
+    options, runtime = RuntimeOptions("cpu", "int8-dynamic"), runtime_named("onnxruntime")
     (tmp_path / "built").mkdir()
     runtime.build(captured, str(tmp_path / "built"), options, CollectedSteps())
     (tmp_path / "plain").mkdir()
-    runtime.build(captured, str(tmp_path / "plain"), Options("cpu", "fp32"), CollectedSteps())
+    runtime.build(captured, str(tmp_path / "plain"), RuntimeOptions("cpu", "fp32"), CollectedSteps())
     (tmp_path / "of_file").mkdir()
     (file,) = (tmp_path / "plain").glob("*.onnx")
     before = file.read_bytes()
@@ -132,7 +132,7 @@ def test_weights_that_are_transposed_can_be_quantised_by_onnxruntime(tmp_path):
 
 def test_nothing_to_quantise_is_no_int8():
     with pytest.raises(Unsupported, match="no Linear layer"):
-        runtime_named("torch-eager").load(Captured(torch.nn.ReLU(), (), {}), Options("cpu", "int8-dynamic"))
+        runtime_named("torch-eager").load(Captured(torch.nn.ReLU(), (), {}), RuntimeOptions("cpu", "int8-dynamic"))
 
 
 def test_inputs_that_a_call_changes_or_uses_up_are_noticed():
@@ -143,7 +143,7 @@ def test_inputs_that_a_call_changes_or_uses_up_are_noticed():
             return x
 
     inputs = Inputs((torch.zeros(2), SimpleNamespace(kept=[])), {})
-    session = runtime_named("torch-eager").load(Captured(Grows(), *inputs), Options())
+    session = runtime_named("torch-eager").load(Captured(Grows(), *inputs), RuntimeOptions())
     prepared = session.prepare(inputs)
     session.run(prepared)
     assert session.consumes_inputs
@@ -159,7 +159,7 @@ def test_another_thread_calls_in_inference_mode_too():
             return x + torch.is_inference_mode_enabled()
 
     inputs = Inputs((torch.zeros(1),), {})
-    session = runtime_named("torch-eager").load(Captured(Mode(), *inputs), Options(streams=2))
+    session = runtime_named("torch-eager").load(Captured(Mode(), *inputs), RuntimeOptions(streams=2))
     stream = session.new_stream()
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(stream.run(stream.prepare(inputs))))
@@ -172,7 +172,7 @@ def test_another_thread_calls_in_inference_mode_too():
 @pytest.mark.parametrize("precision", ["fp16", "int8-dynamic"])
 def test_onnxruntime_computes_in_the_precision(tmp_path: Path, precision):
     pytest.importorskip("onnxscript")
-    model, options, steps = call(), Options("cpu", precision, 1), CollectedSteps()
+    model, options, steps = call(), RuntimeOptions("cpu", precision, 1), CollectedSteps()
     runtime = runtime_named("onnxruntime")
     runtime.build(model, str(tmp_path), options, steps)
     session = runtime.load(ArtifactFolder(str(tmp_path)), options)
@@ -196,9 +196,9 @@ def test_a_package_that_was_compiled_for_other_threads_is_not_run(tmp_path: Path
     write_artifact(str(tmp_path), BuiltModel("model.pt2", threads=2))
     runtime = runtime_named("aot-inductor")
     with pytest.raises(Unsupported, match="compiled for 2 threads, not 1") as failure:
-        runtime.load(ArtifactFolder(str(tmp_path)), Options(threads=1))
+        runtime.load(ArtifactFolder(str(tmp_path)), RuntimeOptions(threads=1))
     assert failure.value.kind == "changed"
-    assert runtime.depends_on(Options(threads=1)) != runtime.depends_on(Options(threads=2))
+    assert runtime.depends_on(RuntimeOptions(threads=1)) != runtime.depends_on(RuntimeOptions(threads=2))
 
 
 def event(key: str, device: str, own_us: float) -> Any:
@@ -224,7 +224,7 @@ def test_bound_to_memory_of_the_device_it_returns_what_a_plain_run_does(tmp_path
     onnx.save(model, str(tmp_path / "model.onnx"))
     a, b = np.eye(2) * 3, np.arange(4).reshape(2, 2).T  # neither in float32 nor in one piece
     for kind in (sessions.OrtSession, sessions.BoundSession):
-        session = kind(BuiltModel(str(tmp_path / "model.onnx")), "CPUExecutionProvider", Options())
+        session = kind(BuiltModel(str(tmp_path / "model.onnx")), "CPUExecutionProvider", RuntimeOptions())
         prepared = session.prepare({"a": a, "b": b, "unused": a})
         first = session.outputs(session.run(prepared))
         session.run(session.prepare({"a": a * 2, "b": b}))
@@ -244,7 +244,7 @@ def test_openvino_computes_in_the_precision_of_a_file(tmp_path: Path, precision)
     model = ov.Model([ov.opset13.matmul(x, weights, False, False)], [x], "product")
     model.inputs[0].get_tensor().set_names({"x"})
     ov.save_model(model, str(tmp_path / "given.xml"), compress_to_fp16=False)
-    runtime, options = runtime_named("openvino"), Options("cpu", precision, 1)
+    runtime, options = runtime_named("openvino"), RuntimeOptions("cpu", precision, 1)
     if precision.upper() not in ("FP32", *ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")):
         pytest.skip(f"this processor has no {precision}")
     (tmp_path / "built").mkdir()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.runtimes.base import Captured, Options
+from benchmodels.runtimes.base import Captured, RuntimeOptions
 from benchmodels.runtimes.registry import UnknownRuntime, all_runtimes, known_runtimes, names_known_here, runtime_named
 
 PLUGIN = """
@@ -78,8 +78,8 @@ def test_the_example_in_the_documentation_is_a_runtime():
     exec(page.partition("```python\n")[2].partition("```")[0], names)
     runtime, x = names["Doubling"](), torch.ones(2, 3)
     model = Captured(torch.nn.Identity(), (x,), {})
-    assert runtime.unavailable(Options()) is None
-    session = runtime.load(model, Options())
+    assert runtime.unavailable(RuntimeOptions()) is None
+    session = runtime.load(model, RuntimeOptions())
     outputs = session.outputs(session.run(session.prepare(model)))
     assert [array.tolist() for array in outputs.values()] == [(2 * x).tolist()]
     session.close()
@@ -100,4 +100,4 @@ def test_every_built_in_runtime_says_what_the_doctor_and_reports_ask():
     ],
 )
 def test_what_a_runtime_for_gpus_lacks_is_told(name: str, device: str, why: str) -> None:
-    assert why in (runtime_named(name).unavailable(Options(device=device)) or "")
+    assert why in (runtime_named(name).unavailable(RuntimeOptions(device=device)) or "")

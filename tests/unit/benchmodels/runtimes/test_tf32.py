@@ -96,14 +96,14 @@ SWITCHES = {
 READ_EACH = """
 import json, os, sys
 import torch
-from benchmodels.runtimes.base import Options
+from benchmodels.runtimes.base import RuntimeOptions
 from benchmodels.runtimes.parts.tf32 import allowed_by, without_tf32
 from benchmodels.runtimes.parts.torch_modules import set_threads
 for setting in sys.argv[1:]:
     child = os.fork()
     if child == 0:
         exec(setting)
-        set_threads(Options())
+        set_threads(RuntimeOptions())
         before = allowed_by(torch.backends, (9, 0))
         with without_tf32():
             inside = allowed_by(torch.backends, (9, 0))

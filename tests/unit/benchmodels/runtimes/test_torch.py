@@ -8,7 +8,7 @@ import textwrap
 import pytest
 from forked_python import SOURCES
 
-from benchmodels.runtimes.base import Autocast, Captured, Options, Unsupported
+from benchmodels.runtimes.base import Autocast, Captured, RuntimeOptions, Unsupported
 from benchmodels.runtimes.parts.torch_modules import fitted
 from benchmodels.runtimes.registry import runtime_named
 
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 def test_eager_does_not_import_the_compiler_and_nothing_is_compiled_later(forked_python, tmp_path):
     program = """
         import sys, torch
-        from benchmodels.runtimes.base import Captured, Options
+        from benchmodels.runtimes.base import Captured, RuntimeOptions
         from benchmodels.runtimes.registry import runtime_named
 
         compiled = []
@@ -34,7 +34,7 @@ def test_eager_does_not_import_the_compiler_and_nothing_is_compiled_later(forked
                 return x.sin()
 
         captured = Captured(Late(), (torch.ones(3),), {}, ("x",))
-        session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
+        session = runtime_named("torch-eager").load(captured, RuntimeOptions("cpu", "fp32", 1))
         session.run(session.prepare(captured))
         assert "torch._dynamo" not in sys.modules, "seconds and memory that are not the model's"
         import torch._dynamo
@@ -69,13 +69,13 @@ class Adding(torch.nn.Module):
 def test_a_profile_gives_each_call_inputs_of_its_own_where_a_call_uses_them_up():
     module, changing = Growing(), Adding()
     captured = Captured(module, (torch.ones(2), [torch.zeros(2)]), {}, ("x", "past"))
-    session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
+    session = runtime_named("torch-eager").load(captured, RuntimeOptions("cpu", "fp32", 1))
     found = session.profile(session.prepare(captured), 4)
     assert set(module.lengths) == {1}
     assert any(op.op == "aten::cat" for op in found)
     session.close()
     captured = Captured(changing, (torch.zeros(2),), {}, ("x",))
-    session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
+    session = runtime_named("torch-eager").load(captured, RuntimeOptions("cpu", "fp32", 1))
     assert session.profile(session.prepare(captured), 4)
     assert changing.seen == 0.0
     session.close()
@@ -84,7 +84,7 @@ def test_a_profile_gives_each_call_inputs_of_its_own_where_a_call_uses_them_up()
 def session_of(runtime: str, precision: str = "fp32", region: str | None = "bfloat16"):
     autocast = None if region is None else Autocast(region)
     captured = Captured(torch.nn.Linear(4, 4), (torch.ones(2, 4),), {}, autocast=autocast)
-    session = runtime_named(runtime).load(captured, Options("cpu", precision, 1))
+    session = runtime_named(runtime).load(captured, RuntimeOptions("cpu", precision, 1))
     return session, session.run(session.prepare(captured))
 
 
@@ -111,6 +111,6 @@ def test_a_model_that_is_quantised_for_the_cpu_is_not_moved_to_a_gpu():
     quantised = type("Linear", (torch.nn.Linear,), {"__module__": "torch.ao.nn.quantized.dynamic.modules.linear"})
     whole = torch.nn.Sequential(torch.nn.ReLU(), quantised(4, 2)).eval()
     with pytest.raises(Unsupported, match="its Linear is quantised for the CPU") as caught:
-        fitted(whole, Options(device="cuda"))
+        fitted(whole, RuntimeOptions(device="cuda"))
     assert caught.value.kind == "unavailable"
-    assert fitted(whole, Options()).module is whole
+    assert fitted(whole, RuntimeOptions()).module is whole

@@ -8,12 +8,10 @@ import pytest
 
 from benchwright.core.benchmark import Command
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request
 from benchwright.core.metric import MetricSpec
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.command.read import command_benchmark, line_benchmark, name_of, read_commands
 from benchwright.kinds.naming import told_apart, with_unique_names
-from benchwright.kinds.sweep import sweep_points
+from benchwright.options.table import Options
 
 
 def test_words_after_the_dashes_are_the_argv_whatever_they_hold() -> None:
@@ -111,8 +109,7 @@ def test_lines_for_a_shell_are_told_apart_by_their_words_too() -> None:
 
 
 def filled(*lines: str, params: tuple[str, ...], shell: bool = False) -> list[tuple[str, tuple[str, ...]]]:
-    options = KindOptions(points=tuple(sweep_points(params)))
-    found = read_commands(Request(lines=lines, shell=shell, params=params), options)
+    found = read_commands(Options(commands=lines, shell=shell, params=params))
     return [(b.name, b.workload.words) for b in found]
 
 

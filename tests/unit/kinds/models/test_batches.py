@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.model import FoundInput, FoundModel, ModelOptions, ModelScript, ScriptDiscovery
+from benchwright.core.model import FoundInput, FoundModel, ModelScript, ScriptDiscovery
 from benchwright.kinds.models.batches import with_batches_known
 
 
-def script(name: str = "a.py", items: int | None = None, **parameters: str) -> Benchmark:
-    workload = ModelScript(path="/a.py", args=(), cwd="/", python="py", options=ModelOptions(items=items))
+def script(name: str = "a.py", **parameters: str) -> Benchmark:
+    workload = ModelScript(path="/a.py", args=(), cwd="/", python="py")
     return Benchmark(name=name, workload=workload, source="a.py", parameters=parameters)
 
 
@@ -21,13 +21,13 @@ def found(*shapes: tuple[int, ...], **fields: Any) -> ScriptDiscovery:
     return ScriptDiscovery(script="a.py", models=(FoundModel(identity="ab", class_="Net", inputs=inputs),), **fields)
 
 
-def known(*pairs: tuple[Benchmark, ScriptDiscovery]) -> list[tuple[int | None, str | None]]:
-    made = with_batches_known([b for b, _ in pairs], {b.name: d for b, d in pairs})
+def known(*pairs: tuple[Benchmark, ScriptDiscovery], items: int | None = None) -> list[tuple[int | None, str | None]]:
+    made = with_batches_known([b for b, _ in pairs], {b.name: d for b, d in pairs}, items)
     return [(model.items, model.items_from) for b, _ in pairs for model in made[b.name].models]
 
 
 def test_what_the_user_says_comes_first() -> None:
-    assert known((script(items=7, batch_size="4"), found((4, 10)))) == [(7, "--items")]
+    assert known((script(batch_size="4"), found((4, 10))), items=7) == [(7, "--items")]
 
 
 def test_a_swept_batch_size_tells_the_items_at_each_point() -> None:

@@ -51,9 +51,9 @@ def test_a_sequence_for_runtimes_that_build_nothing_is_refused(tmp_path: Path) -
     (tmp_path / "seq.py").write_text("SEQUENCE = [print]\n")
     assert "has no effect" in refused({"sequence_file": str(tmp_path / "seq.py")})
     order = order_of({"sequence_file": str(tmp_path / "seq.py"), "runtimes": ("torch-eager,ort",)}, ())
-    assert order.request.models.sequence_digest is not None
+    assert order.options.sequence_digest is not None
     order = order_of({"sequence_file": str(tmp_path / "seq.py")}, (), targets=["model.onnx"])  # built for onnxruntime
-    assert order.request.models.sequence_digest is not None
+    assert order.options.sequence_digest is not None
 
 
 def test_another_way_of_building_is_another_benchmark_where_it_has_an_effect() -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from onnx_models import looked_up
 
+from benchwright.app.requests import options_of
 from benchwright.core.errors import InvalidInput
-from benchwright.core.model import Model, ModelOptions
-from benchwright.kinds.base import KindOptions
+from benchwright.core.model import Model
 from benchwright.kinds.models.model_file import ModelFileKind, identity_of_file, trusted_code
-from benchwright.kinds.models.options import model_options_of
+from benchwright.options.table import Options
 
 
 def read(path: Path, **options: Any) -> Any:
-    (made,) = ModelFileKind().read(str(path), KindOptions(**{"models": ModelOptions(), **options}))
+    (made,) = ModelFileKind().read(str(path), Options(**options))
     return made.workload
 
 
@@ -40,17 +40,17 @@ def test_what_is_for_scripts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(b"model")
     assert read(tmp_path / "a.onnx").file == str(tmp_path / "a.onnx")
     with pytest.raises(InvalidInput, match=r"--param is for scripts.*--shape"):
-        read(tmp_path / "a.onnx", points=({"k": "1"},))
+        read(tmp_path / "a.onnx", params=("k=1",))
 
 
 def test_what_changes_an_export_is_refused_for_a_file_that_is_not_exported(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(b"model")
     with pytest.raises(InvalidInput, match="not exported, so it keeps its operator set; leave out --onnx-opset"):
-        read(tmp_path / "a.onnx", models=ModelOptions(onnx_opset=17))
-    assert read(tmp_path / "a.onnx", models=ModelOptions(sequence="/x/seq.py")).way == ("seq.py",)
+        read(tmp_path / "a.onnx", onnx_opset=17)
+    assert read(tmp_path / "a.onnx", sequence_file="/x/seq.py").way == ("seq.py",)
     (tmp_path / "a.tflite").write_bytes(b"    TFL3")
     with pytest.raises(InvalidInput, match=r"a \.tflite file is neither; leave out --sequence-file"):
-        read(tmp_path / "a.tflite", models=ModelOptions(sequence="/x/seq.py"))
+        read(tmp_path / "a.tflite", sequence_file="/x/seq.py")
 
 
 @pytest.mark.parametrize(
@@ -76,23 +76,23 @@ def test_other_archives_of_torch_are_told_apart(tmp_path: Path, names: list[str]
 
 
 def test_two_shapes_of_one_input_are_refused() -> None:
-    assert model_options_of({"shapes": ("a=1x2", "b=3")}).shapes == {"a": (1, 2), "b": (3,)}
+    assert options_of({"shapes": ("a=1x2", "b=3")}).shapes == {"a": (1, 2), "b": (3,)}
     with pytest.raises(InvalidInput, match="two shapes for 'a'"):
-        model_options_of({"shapes": ("a=1x2", "a=2x2")})
+        options_of({"shapes": ("a=1x2", "a=2x2")})
 
 
 def test_runtimes_go_by_their_aliases_too() -> None:
-    assert model_options_of({"runtimes": ("ort,eager", "onnxruntime", "trt")}).runtimes == (
+    assert options_of({"runtimes": ("ort,eager", "onnxruntime", "trt")}).runtimes == (
         "onnxruntime",
         "torch-eager",
         "onnxruntime-tensorrt",
     )
     with pytest.raises(InvalidInput, match="unknown runtime 'onnx'; did you mean 'onnxruntime'"):
-        model_options_of({"runtimes": ("onnx",), "python": "/nonexistent/python"})
+        options_of({"runtimes": ("onnx",), "python": "/nonexistent/python"})
     with pytest.raises(InvalidInput, match="unknown runtime 'zzz'; use one of torch-eager"):
-        model_options_of({"runtimes": ("zzz",), "python": "/nonexistent/python"})
+        options_of({"runtimes": ("zzz",), "python": "/nonexistent/python"})
     with pytest.raises(InvalidInput, match="unknown runtime 'remote'; name the other machine with --on ssh:HOST"):
-        model_options_of({"runtimes": ("remote",), "python": "/nonexistent/python"})  # MLAgility's --backend
+        options_of({"runtimes": ("remote",), "python": "/nonexistent/python"})  # MLAgility's --backend
 
 
 def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -
         archive.writestr("a/models/model.json", '{"nodes": [{"target": "torch.hub.load", "inputs": []}]}')
     with pytest.raises(InvalidInput, match=r"would run its own code.*calls torch\.hub\.load.*with --trust"):
         read(path)
-    (made,) = ModelFileKind().read(str(path), KindOptions(models=ModelOptions(trust=True)))
+    (made,) = ModelFileKind().read(str(path), Options(trust=True))
     assert isinstance(made.workload, Model)
     assert made.workload.trust
     assert trusted_code([made]) == [f"{path}: {made.notes[0]}"]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.app.option_values import script_args_of, shard_of
-from benchwright.app.requests import request_of
+from benchwright.app.requests import options_of
 from benchwright.app.resolve import resolve
 from benchwright.app.run import RunOrder, plan
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import Request
 from benchwright.kinds.models.corpora import corpora_folder
 from benchwright.kinds.models.script_notes import faults_of
+from benchwright.options.table import Options
+from benchwright.options.values import script_args, shard
 from benchwright.runs.base_folder import BaseFolder
 
 SCRIPT = '"""A model of ours."""\nimport torch\n'
@@ -26,12 +26,12 @@ def folder_of(place: Path, *names: str) -> Path:
     return place
 
 
-def names(request: Request) -> list[str]:
-    return [benchmark.name for benchmark in resolve(request).benchmarks]
+def names(options: Options) -> list[str]:
+    return [benchmark.name for benchmark in resolve(options).benchmarks]
 
 
-def asked(base: Path, *targets: str, **values: object) -> Request:
-    return request_of({"all_scripts": True, **values}, base, targets=targets)
+def asked(base: Path, *targets: str, **values: object) -> Options:
+    return options_of({"all_scripts": True, "base": str(base), **values}, targets=targets)
 
 
 def test_all_alone_means_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,10 +81,10 @@ def test_a_shuffle_depends_on_the_seed_alone(tmp_path: Path) -> None:
 
 def test_the_plan_launches_scripts_in_their_shuffled_order(tmp_path: Path) -> None:
     folder = str(folder_of(tmp_path / "many", *(f"m{n:02}.py" for n in range(6))))
-    request = asked(tmp_path, folder, shuffle=True, seed=3)
-    planned = plan(RunOrder(request=request, base=BaseFolder(tmp_path)))
+    options = asked(tmp_path, folder, shuffle=True, seed=3)
+    planned = plan(RunOrder(options=options, base=BaseFolder(tmp_path)))
     launched = [job.benchmark for together in planned.launches for job in together]
-    assert launched == names(request)
+    assert launched == names(options)
     assert launched != sorted(launched)
 
 
@@ -97,7 +97,7 @@ def test_a_script_named_by_itself_is_in_every_shard(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["0/8", "9/8", "3", "a/b", "3/8/1", ""])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="third of eight"):
-        shard_of(text)
+        shard(text)
 
 
 def test_an_empty_shard_and_a_shard_of_nothing_are_refused(tmp_path: Path) -> None:
@@ -115,13 +115,13 @@ def test_scripts_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> 
 
 def test_arguments_may_be_separated_by_commas_as_mlagilitys_users_write_them() -> None:
     expected = ("--batch_size", "8", "--height", "64")
-    assert script_args_of("--batch_size 8,--height 64") == script_args_of("--batch_size 8 --height 64") == expected
-    assert script_args_of("--sizes 1,2,3 --text a,b") == ("--sizes", "1,2,3", "--text", "a,b")
-    assert script_args_of("--text 'a,--b'") == ("--text", "a,--b")
+    assert script_args("--batch_size 8,--height 64") == script_args("--batch_size 8 --height 64") == expected
+    assert script_args("--sizes 1,2,3 --text a,b") == ("--sizes", "1,2,3", "--text", "a,b")
+    assert script_args("--text 'a,--b'") == ("--text", "a,--b")
 
 
 def test_devices_have_the_names_of_mlagility_too(tmp_path: Path) -> None:
-    assert asked(tmp_path, devices=("x86,nvidia,cpu",)).models.devices == ("cpu", "cuda")
+    assert asked(tmp_path, devices=("x86,nvidia,cpu",)).devices == ("cpu", "cuda")
 
 
 def test_a_scripts_missing_docstring_and_broken_labels_are_told(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.app.requests import request_of
+from benchwright.app.requests import options_of
 from benchwright.app.resolve import resolve
 from benchwright.app.run import RunOrder, plan
 from benchwright.core.benchmark import Benchmark
@@ -24,7 +24,7 @@ def example(plugins: None) -> None:
 
 
 def read(tmp_path: Any, *targets: str, **values: Any) -> tuple[Benchmark, ...]:
-    request = request_of({"python": sys.executable, **values}, tmp_path, targets=targets)
+    request = options_of({"python": sys.executable, "base": str(tmp_path), **values}, targets=targets)
     return resolve(request).benchmarks
 
 
@@ -89,8 +89,9 @@ def test_tasks_and_labels_choose(tmp_path: Any) -> None:
 
 
 def test_a_run_takes_names_and_patterns_of_a_zoo_in_select(tmp_path: Any) -> None:
-    request = request_of({"python": sys.executable, "select": ("m*",)}, tmp_path, targets=("example:*",))
-    found = plan(RunOrder(request=request, base=BaseFolder(tmp_path), given=frozenset({"select"})))
+    values = {"python": sys.executable, "select": ("m*",), "base": str(tmp_path)}
+    options = options_of(values, targets=("example:*",))
+    found = plan(RunOrder(options=options, base=BaseFolder(tmp_path), given=frozenset({"select"})))
     assert [benchmark.name for benchmark in found.benchmarks] == ["example:mlp@torch-eager"]
 
 
@@ -128,10 +129,10 @@ def test_shards_and_shuffles_share_models_out(tmp_path: Any) -> None:
 )
 def test_what_is_wrong_is_refused_with_a_remedy(tmp_path: Any, target: str, values: dict[str, Any], said: str) -> None:
     if said is None:
-        from benchwright.app.options import refuse_unrelated
+        from benchwright.options.table import refuse_unrelated
 
         with pytest.raises(InvalidInput, match="applies to model files"):
-            refuse_unrelated(["shapes"], read(tmp_path, target))
+            refuse_unrelated(["shapes"], ["zoo"])
         return
     with pytest.raises(InvalidInput) as found:
         read(tmp_path, target, **values)

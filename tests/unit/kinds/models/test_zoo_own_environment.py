@@ -10,7 +10,7 @@ import pytest
 from local_wheels import make_wheel
 
 from benchwright.agent.machine.packages import list_packages
-from benchwright.app.requests import request_of
+from benchwright.app.requests import options_of
 from benchwright.app.resolve import resolve
 from benchwright.cli.main import main
 from benchwright.core.errors import InvalidInput
@@ -81,7 +81,7 @@ def test_find_and_run_use_it_and_say_so_unless_python_is_given(
     assert "timm:resnet_small" in shown.out
     assert f"timm: listed from its own environment, {own}; --python chooses another" in shown.err
 
-    resolved = resolve(request_of({}, tmp_path / "base", targets=("timm:resnet_small",)))
+    resolved = resolve(options_of({"base": str(tmp_path / "base")}, targets=("timm:resnet_small",)))
     (benchmark,) = resolved.benchmarks
     assert isinstance(benchmark.workload, Model)
     assert benchmark.workload.python == f"{own}/bin/python"

@@ -12,12 +12,11 @@ from specifications import read
 from benchmodels.check.goldens import ERRORS as COMPUTED
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import is_sound
-from benchwright.core.inputs.request import Request
-from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.kind import SpecKind
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.results.goldens import ERRORS, OutputPair, compared
+from benchwright.options.table import Options
 from benchwright.record import append_events, read_events
 
 
@@ -71,7 +70,7 @@ def test_an_output_that_an_earlier_launch_left_is_not_this_ones(tmp_path: Path) 
     options = SpecOptions(programs={"program": "/bin/true"}, model_cache=str(tmp_path / "cache"))
     [benchmark] = read(tmp_path, {**test, "golden_files": {"y": "golden.txt"}}, options=options)
     kind = SpecKind()
-    assert kind.set_up([benchmark], RunSettings(), Request(), Observer()) is None
+    assert kind.set_up([benchmark], Options(), Observer()) is None
     written = tmp_path / "files" / "models" / "net" / "y.txt"
     written.parent.mkdir(parents=True)
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.core.settings import RunSettings
 from benchwright.kinds.registry import kind_of
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 
 _FILE = {"filename": "f", "location": "x/f", "md5": "0" * 32}
@@ -106,4 +106,4 @@ def test_any_value_anywhere(tmp_path: Path, way: tuple[Any, ...], odd: Any, with
         assert msgspec.json.decode(msgspec.json.encode(benchmark), type=Benchmark) == benchmark
     few = [b for b in found if b.launches < 100]
     with suppress(InvalidInput):
-        make_plan(few, MACHINE, RunSettings(), kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
+        make_plan(few, MACHINE, Options(), kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])

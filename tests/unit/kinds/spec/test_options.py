@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from benchwright.app.requests import with_defaults
+from benchwright.app.requests import options_of
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.kinds.spec.options import spec_options_of
+from benchwright.kinds.spec.options import SpecOptions, spec_options_of
 
 
 def options(**given: Any) -> SpecOptions:
-    return spec_options_of(with_defaults(given), "/base/artifacts")
+    return spec_options_of(options_of({"base": "/base", **given}))
 
 
 def test_programs_are_paths_commands_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,15 +13,15 @@ from specifications import file_entry, read
 
 from benchwright.core.benchmark import Benchmark, Placement
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import SpecRevision
 from benchwright.core.job import Job
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redacted import secrets_of, without_secrets
-from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_named, kind_of
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.setup import lacking, missing_option
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 from benchwright.runs.provenance.file_digests import digest_of
 from benchwright.runs.provenance.provenance import provenance_of
@@ -30,7 +30,7 @@ ECHO = {"program": "/bin/echo"}
 
 
 def planned(benchmarks: list[Benchmark], **settings: Any) -> Plan:
-    how = RunSettings(**settings)
+    how = Options(**settings)
     return make_plan(benchmarks, MACHINE, how, kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
 
 
@@ -231,7 +231,7 @@ def test_programs_and_values_that_only_the_user_can_give_are_asked_for(tmp_path:
     wrong = missing_option(found)
     assert wrong is not None
     assert str(wrong) == "--program: net-0 runs {program}, and no such program was given; add --program PATH"
-    assert kind_named("spec").refusal([found], RunSettings()).exit_code == 2
+    assert kind_named("spec").refusal([found], Options()).exit_code == 2
     (other,) = read(tmp_path, {"identifier": "x", "commands": ["{convert} a", "{print} b"]})
     assert "add --program convert=PATH" in str(missing_option(other))
     files = {"net": {"location": "{MODEL_DIR}/net.pb", "filename": "net.pb"}}

@@ -9,12 +9,11 @@ from specifications import read
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.model import Model
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.registry import kind_named
 from benchwright.kinds.spec.profiling import declined
+from benchwright.options.table import Options
 
 SHIPPED = Path(__file__).parents[4] / "specifications" / "models" / "onnx" / "mlp"
 
@@ -53,7 +52,7 @@ def test_a_model_on_our_runtimes_has_its_operators_timed_beside(tmp_path: Path) 
     test = {"identifier": "x", "inputs": {"x": {"shapes": [[1, 8]], "type": "float"}}, "profiler": {"enabled": True}}
     files = {"model": {"filename": "mlp.onnx", "location": "mlp.onnx"}}
     read(tmp_path, test, files=files)
-    how = KindOptions(specs=SpecOptions(model_cache=str(tmp_path / "cache"), backends=("onnxruntime",)))
+    how = Options(model_cache=str(tmp_path / "cache"), runtimes=("onnxruntime",))
     found: list[Benchmark] = kind_named("spec").read(str(tmp_path / "spec.json"), how)
     profiled = [b.workload.profile for b in found if isinstance(b.workload, Model)]
     assert profiled == [False, True]

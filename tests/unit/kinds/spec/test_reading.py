@@ -12,9 +12,9 @@ from specifications import read, written
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import SpecInput, SpecRevision, SpecTest
 from benchwright.kinds.registry import kind_for
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification, specification_faults
 
 PROGRAM = SpecOptions(programs={"program": "/bin/prog"})

@@ -18,9 +18,9 @@ from benchwright.app.checking import check_file
 from benchwright.cli.suites.new import command
 from benchwright.core.benchmark import Script
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.setup.new import TEMPLATES, check_name, make_benchmark, template_files
+from benchwright.options.table import Options
 
 ALWAYS = {"README.md", "benchfile.py", "dev.yaml", "main.py", "requirements.in"}
 MORE = {"simple": set(), "stdout": set(), "voir": {"prepare.py", "voirfile.py"}, "model": {"prepare.py"}}
@@ -49,7 +49,7 @@ def test_the_name_is_filled_in_everywhere(made):
 
 
 def test_its_suite_has_that_one_benchmark(made):
-    [benchmark] = SuiteKind().read(str(made / "dev.yaml"), KindOptions())
+    [benchmark] = SuiteKind().read(str(made / "dev.yaml"), Options())
     assert benchmark.name == "my-bench_2"
     assert isinstance(benchmark.workload, Script)
     assert benchmark.workload.path == str(made / "main.py")
@@ -95,7 +95,7 @@ def test_a_printed_number_is_what_its_pattern_reads(tmp_path):
     )
     import re
 
-    [benchmark] = SuiteKind().read(str(folder / "dev.yaml"), KindOptions())
+    [benchmark] = SuiteKind().read(str(folder / "dev.yaml"), Options())
     for metric in benchmark.metrics:
         assert len([float(value) for value in re.findall(metric.pattern, done.stdout)]) == 3
 

@@ -10,14 +10,14 @@ import pytest
 from benchwright.core.benchmark import Benchmark, Environment, Launcher, Placement, Script, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.stop_rule import StopRule, Warmup
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.folder import argv_words
 from benchwright.kinds.suite.read.suite import refuse_unrunnable, suite_file
+from benchwright.options.table import Options
 
 
-def one(folder: Path, keys: str, options: KindOptions = KindOptions()) -> Benchmark:  # noqa: B008
+def one(folder: Path, keys: str, options: Options = Options()) -> Benchmark:  # noqa: B008
     """The benchmark of an entry with these keys, in flow style."""
     path = folder / "s.yaml"
     path.write_text(f"bench: {{definition: code, {keys}}}\n")
@@ -170,7 +170,7 @@ def test_everything_else_an_entry_may_say(tmp_path: Path, code: Path) -> None:
 
 
 def test_metrics_of_the_command_line_are_added(tmp_path: Path, code: Path) -> None:
-    more = KindOptions(metrics=(parse_metric_option("b"),))
+    more = Options(metrics=("b",))
     assert [m.name for m in one(tmp_path, "metrics: {a: null}", more).metrics] == ["a", "b"]
     with pytest.raises(InvalidInput, match="metric 'b' is given twice"):
         one(tmp_path, "metrics: {b: null}", more)
@@ -179,7 +179,7 @@ def test_metrics_of_the_command_line_are_added(tmp_path: Path, code: Path) -> No
 def test_the_values_of_a_matrix_are_parameters(tmp_path: Path, code: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("\n\nm:\n  matrix: {n: [1, 2], p: fp16}\n  job: {name: 'm{n}', definition: code, argv: ['{n}']}\n")
-    found = SuiteKind().read(str(path), KindOptions())
+    found = SuiteKind().read(str(path), Options())
     assert [(b.name, b.parameters, b.workload.args) for b in found if isinstance(b.workload, Script)] == [
         ("m1", {"n": "1", "p": "fp16"}, ("1",)),
         ("m2", {"n": "2", "p": "fp16"}, ("2",)),
@@ -254,7 +254,7 @@ def test_a_definition_from_git_has_a_place_of_its_own(tmp_path: Path) -> None:
     path.write_text(
         "a: {definition: {git: 'https://example.org/x/flops.git'}}\nb: {definition: {git: 'https://example.org/x/flops.git', branch: dev}}\n"
     )
-    first, second = (b.folder for b in SuiteKind().read(str(path), KindOptions(definitions="/base/extra/.definitions")))
+    first, second = (b.folder for b in SuiteKind().read(str(path), Options(base="/base")))
     assert first is not None
     assert second is not None
     assert (first.git, first.branch, second.branch) == ("https://example.org/x/flops.git", "main", "dev")

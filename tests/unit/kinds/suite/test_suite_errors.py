@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import read_suite
+from benchwright.options.table import Options
 
 RUNS = "  definition: .\n"
 
@@ -19,7 +19,7 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(InvalidInput) as raised:
-        SuiteKind().read(str(path), KindOptions())
+        SuiteKind().read(str(path), Options())
     return str(raised.value).replace(f"{folder}/", "")
 
 

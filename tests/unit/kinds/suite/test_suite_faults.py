@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.keys import ENTRY
 from benchwright.kinds.suite.read.suite import read_suite
+from benchwright.options.table import Options
 
 SAMPLES = Path(__file__).parents[3] / "compat" / "suites"
 TEXTS = {path.name: path.read_text() for path in SAMPLES.glob("*.yaml")}
@@ -101,7 +101,7 @@ def check(text: str | bytes, **options: Any) -> None:
         source = SuiteKind()
         assert source.recognises(str(path)) in (True, False)
         try:
-            found = source.read(str(path), KindOptions(**options))
+            found = source.read(str(path), Options(**options))
         except InvalidInput as error:
             found, wrong = [], error
         else:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import read_suite
+from benchwright.options.table import Options
 
 TEXT = """
 resnet: {definition: ./vision, tags: [cnn, fast], group: images}
@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> str:
 def test_words_fit_names_groups_tags_and_folders(
     path: str, select: list[str], exclude: list[str], run: str, disabled: str
 ) -> None:
-    found = SuiteKind().read(path, KindOptions(select=tuple(select), exclude=tuple(exclude)))
+    found = SuiteKind().read(path, Options(select=tuple(select), exclude=tuple(exclude)))
     assert [b.name for b in found if b.enabled] == run.split()
     assert [b.name for b in found if not b.enabled] == disabled.split()
 
@@ -58,7 +58,7 @@ def test_a_disabled_entry_that_is_named_runs_and_says_so(path: str) -> None:
     suite = read_suite(path, select=["bert"])
     assert (suite.selected, suite.forced) == (("bert",), ("bert",))
     assert suite.warnings == ("bert is disabled in the suite; it runs because --select names it",)
-    (found,) = SuiteKind().read(path, KindOptions(names=("bert",)))
+    (found,) = SuiteKind().read(path, Options(tasks=("bert",)))
     assert found.enabled
     assert found.notes[0] == "disabled in the suite; runs because --select names it"
 
@@ -76,7 +76,7 @@ def test_a_disabled_entry_that_is_named_runs_and_says_so(path: str) -> None:
 )  # fmt: skip
 def test_words_that_fit_nothing(path: str, select: list[str], exclude: list[str], says: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        SuiteKind().read(path, KindOptions(select=tuple(select), exclude=tuple(exclude)))
+        SuiteKind().read(path, Options(select=tuple(select), exclude=tuple(exclude)))
     assert says in str(raised.value)
 
 

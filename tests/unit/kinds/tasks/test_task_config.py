@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.task_overrides import TaskOverrides, parse_flag_option
 from benchwright.core.metric import Direction, MetricSpec
-from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.base import Kind
+from benchwright.kinds.tasks.overrides import TaskOverrides, parse_flag_option
 from benchwright.kinds.tasks.read import TaskKind, read_tasks
+from benchwright.options.table import Options
 
 TASKS = r"""
 [metrics_policy]
@@ -237,11 +238,10 @@ def test_options_that_cannot_be_meant_are_refused_with_a_remedy(
 
 
 def test_metrics_of_the_command_line_join_those_of_the_task(tasks_file: str) -> None:
-    more = MetricSpec(name="memory", pattern=r"mem (\d+)")
-    small = TaskKind().read(tasks_file, KindOptions(names=("small",), metrics=(more,)))[0]
+    small = TaskKind().read(tasks_file, Options(tasks=("small",), metrics=(r"memory=mem (\d+)",)))[0]
     assert [m.name for m in small.metrics] == ["speed", "loss", "memory"]
     with pytest.raises(InvalidInput, match="'loss' is given twice"):
-        TaskKind().read(tasks_file, KindOptions(names=("small",), metrics=(MetricSpec(name="loss", pattern="x"),)))
+        TaskKind().read(tasks_file, Options(tasks=("small",), metrics=("loss=x",)))
 
 
 def test_task_files_are_recognised_by_name_or_content(tmp_path: Path, tasks_file: str) -> None:

@@ -20,9 +20,9 @@ from benchwright.core.files.whole_file import write_own
 from benchwright.core.machine import Machine
 from benchwright.core.model import ModelScript, ScriptDiscovery
 from benchwright.core.secrets.kept_variables import kept_variables
-from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import is_this_machine
 from benchwright.kinds.models.kind import ModelsKind
+from benchwright.options.table import Options
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.provenance.file_digests import digest_of
 from benchwright.runs.provenance.packages import site_folders
@@ -68,16 +68,16 @@ def _file_in(folder: Path, script: Benchmark) -> Path:
 class KeptDiscoveries:
     """Searches of earlier runs. A script that failed, or did not end, is searched again: the cause may be gone."""
 
-    def __init__(self, builds: Path, settings: RunSettings, machine: Machine) -> None:
+    def __init__(self, builds: Path, options: Options, machine: Machine) -> None:
         self._folder = builds / DISCOVERIES
-        self._settings = settings
+        self._options = options
         self._machine = machine
         self._packages: dict[str, dict[str, str]] = {}
 
     def of(self, script: Benchmark) -> ScriptDiscovery | None:
         """What an earlier search of this script found, if everything it depends on is the same."""
         assert isinstance(script.workload, ModelScript)
-        if script.workload.options.rebuild == "always" or not self._is_here:
+        if self._options.rebuild == "always" or not self._is_here:
             return None
         try:
             kept = decode_stored_json(read_stored(self._file(script)), KeptDiscovery)
@@ -119,10 +119,10 @@ class KeptDiscoveries:
             "cwd": work.cwd,
             "python": work.python,
             "packages": self._packages_of(work.python),
-            "options": [work.options.max_depth, work.options.weights],
-            "seed": self._settings.seed,
+            "options": [self._options.max_depth, self._options.weights],
+            "seed": self._options.seed,
             "env": sorted(script.env.items()),
-            "variables": kept_variables(os.environ, also=self._settings.keep_env),
+            "variables": kept_variables(os.environ, also=self._options.keep_env),
             "machine": self._machine.fingerprint,
         }
         return self._folder / f"{hashlib.sha256(msgspec.json.encode(depends_on)).hexdigest()[:32]}.json"

@@ -11,13 +11,13 @@ from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted
 from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
-from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.models.discovery.kept import KeptDiscoveries
 from benchwright.kinds.models.discovery.reading import read_discovery
 from benchwright.kinds.models.script import ScriptKind
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 from benchwright.runs.base_folder import BaseFolder
 
@@ -25,9 +25,9 @@ from benchwright.runs.base_folder import BaseFolder
 class ScriptLauncher:
     """Starts the processes that look for models, one at a time: nothing is measured meanwhile."""
 
-    def __init__(self, settings: RunSettings, base: BaseFolder, executor: Executor, observer: Observer) -> None:
-        self._settings = msgspec.structs.replace(
-            settings, repeat=1, enough=None, decision=None, warmup_runs=0, interleave=False, turn_s=None
+    def __init__(self, options: Options, base: BaseFolder, executor: Executor, observer: Observer) -> None:
+        self._options = msgspec.structs.replace(
+            options, repeat=1, enough=None, decision=None, warmup_runs=0, interleave=False, turns=None
         )
         self._base = base
         self._executor = executor
@@ -43,9 +43,9 @@ class ScriptLauncher:
         """
         folder.mkdir(exist_ok=True)
         plan = make_plan(
-            [_limited(script)],
+            [_limited(script, self._options.find_timeout)],
             self._executor.machine(),
-            msgspec.structs.replace(self._settings, echo=self._settings.echo and not count_work),
+            msgspec.structs.replace(self._options, show_output=self._options.show_output and not count_work),
             lambda benchmark: ScriptKind(),
             folder=str(folder),
             probe_path=str(probe_folder(self._base.artifacts, self._observer.on_trouble, ScriptKind.probe_packages)),
@@ -64,15 +64,13 @@ class ScriptLauncher:
         return read_discovery(script, job, outcome)
 
 
-def _limited(script: Benchmark) -> Benchmark:
+def _limited(script: Benchmark, limit_s: float) -> Benchmark:
     """With the time limit of a search, unless its own is shorter."""
-    assert isinstance(script.workload, ModelScript)
-    limits = [s for s in (script.timeout_s, script.workload.options.find_timeout_s) if s is not None]
-    return msgspec.structs.replace(script, timeout_s=min(limits, default=None))
+    return msgspec.structs.replace(script, timeout_s=min(limit_s, script.timeout_s or limit_s))
 
 
 def discover(
-    benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor, observer: Observer
+    benchmarks: Sequence[Benchmark], options: Options, base: BaseFolder, executor: Executor, observer: Observer
 ) -> dict[str, ScriptDiscovery]:
     """Runs each script of `benchmarks`; what was found, by name. Interrupted if asked to stop.
 
@@ -80,14 +78,14 @@ def discover(
     What an earlier search found is taken from there, unless the script's output is to be seen.
     """
     scripts = [b for b in benchmarks if isinstance(b.workload, ModelScript)]
-    launcher = ScriptLauncher(settings, base, executor, observer)
-    earlier = KeptDiscoveries(base.builds, settings, executor.machine())
+    launcher = ScriptLauncher(options, base, executor, observer)
+    earlier = KeptDiscoveries(base.builds, options, executor.machine())
     aside = folder_aside(base)
     found: dict[str, ScriptDiscovery] = {}
     try:
         with stops_on_signals(executor.stop, second_ends=True) as stopped:
             for number, script in enumerate(scripts, start=1):
-                kept = None if settings.echo else earlier.of(script)
+                kept = None if options.show_output else earlier.of(script)
                 if kept is not None and not _lacks_work(kept):
                     found[script.name] = kept
                     continue

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from benchwright.core.benchmark import REVISION, Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import ScriptDiscovery
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
@@ -20,6 +19,7 @@ from benchwright.kinds.models.discovery.kept import KeptDiscoveries, all_kept_in
 from benchwright.kinds.models.discovery.launching import ScriptLauncher, folder_aside, refuse_if_stopped, remove_folder
 from benchwright.kinds.naming import with_unique_names
 from benchwright.kinds.sweep import named_point
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 _LOST = (Reason.AGENT_LOST, Reason.DISK_FULL)
@@ -33,10 +33,11 @@ class ModelSearch:
     """
 
     def __init__(
-        self, settings: RunSettings, base: BaseFolder, executor: Executor, observer: Observer, *, together: bool = False
+        self, options: Options, base: BaseFolder, executor: Executor, observer: Observer, *, together: bool = False
     ) -> None:
-        self._launcher = ScriptLauncher(settings, base, executor, observer)
-        self._earlier = KeptDiscoveries(base.builds, settings, executor.machine())
+        self._options = options
+        self._launcher = ScriptLauncher(options, base, executor, observer)
+        self._earlier = KeptDiscoveries(base.builds, options, executor.machine())
         self._base = base
         self._observer = observer
         self._together = together
@@ -121,12 +122,12 @@ class ModelSearch:
         self, unit: Sequence[Benchmark], found: dict[str, ScriptDiscovery], *, alternate_alone: bool
     ) -> dict[str, list[Benchmark]]:
         """By script. `alternate_alone`: its models alternate with each other, not with what else the run measures."""
-        found = with_batches_known(unit, found)
+        found = with_batches_known(unit, found, self._options.items)
         pair = "" if self._together or not alternate_alone else _unit_name(unit[0])
         made = {}
         for script in with_idle_parameters_noted(unit, found):
             try:
-                models = _models_of(script, found[script.name], str(self._base.builds))
+                models = _models_of(script, found[script.name], replace(self._options, base=str(self._base.path)))
             except InvalidInput as error:
                 if self._folder is None:
                     raise
@@ -144,12 +145,12 @@ def _unit_name(script: Benchmark) -> str:
     return script.name.removesuffix(named_point(script.parameters))
 
 
-def _models_of(script: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
+def _models_of(script: Benchmark, discovery: ScriptDiscovery, options: Options) -> list[Benchmark]:
     """Of a script that is one side of an A/B, each model is a pair of its own."""
     if script.side is None:
-        return benchmarks_of(script, discovery, builds)
+        return benchmarks_of(script, discovery, options)
     alone = replace(script, name=script.pair, pair="")
-    found = benchmarks_of(alone, discovery, builds)
+    found = benchmarks_of(alone, discovery, options)
     return [b.on_side(script.side, script.labels[REVISION]) for b in found]
 
 

@@ -14,23 +14,21 @@ import benchmodels.zoo
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import ZOO_SCALES, Model
-from benchwright.core.settings import RunSettings
-from benchwright.kinds.base import KindOptions
-from benchwright.kinds.models.batches import ITEMS_OPTION
 from benchwright.kinds.models.benchmarks import (
     USUAL_STOP,
     USUAL_WARMUP,
+    model_of,
     on_device,
     variant_name,
     variants,
     with_profile,
 )
-from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.zoo.interpreters import ZooPythons, is_own_environment
 from benchwright.kinds.models.zoo.listing import ListedModel
 from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
-from benchwright.kinds.sweep import is_variable, named_point, variables
+from benchwright.kinds.sweep import is_variable, named_point, sweep_points, variables
+from benchwright.options.table import Options
 
 _SCALE = "scale"
 _DIGITS = 16
@@ -48,11 +46,11 @@ class ZooKind(ModelsKind):
     def recognises(self, target: str) -> bool:
         return is_zoo_target(target)
 
-    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+    def read(self, target: str, options: Options) -> list[Benchmark]:
         pythons = ZooPythons(options.python, options.zoos)
         models = chosen(
             models_meant(target, pythons),
-            tasks=options.names,
+            tasks=options.tasks,
             select=options.select,
             exclude=options.exclude,
             target=target,
@@ -60,11 +58,11 @@ class ZooKind(ModelsKind):
         return [
             benchmark
             for model in models
-            for point in options.points
+            for point in sweep_points(options.params, options.sweep)
             for benchmark in _benchmarks(model, point, options, pythons)
         ]
 
-    def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
+    def warnings(self, benchmarks: Sequence[Benchmark], options: Options) -> list[str]:
         works = [b.workload for b in benchmarks if isinstance(b.workload, Model) and b.workload.zoo]
         zoos = {(str(work.zoo).partition(":")[0], work.python) for work in works}
         return [
@@ -75,36 +73,27 @@ class ZooKind(ModelsKind):
 
 
 def _benchmarks(
-    model: ListedModel, point: dict[str, str], options: KindOptions, pythons: ZooPythons
+    model: ListedModel, point: dict[str, str], options: Options, pythons: ZooPythons
 ) -> Iterable[Benchmark]:
     asked = _parameters(options.script_args) | {k: v for k, v in point.items() if not is_variable(k)}
-    scale = _checked_scale(asked.pop(_SCALE, options.models.scale))
+    scale = _checked_scale(asked.pop(_SCALE, options.scale))
     shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
     zoo = zoo_of(model.zoo, pythons, model.target)
-    given = options.models
     sizes_from = [model.sizes_from] if model.sizes_from else []
-    for runtime, device, precision in variants(given):
-        workload = as_built(
-            Model(
-                runtime=runtime,
-                device=device,
-                precision=precision,
-                python=pythons.of(model.zoo),
-                cwd=options.cwd or os.getcwd(),
-                zoo=model.target,
-                scale=scale,
-                zoo_parameters=asked,
-                identity=_digest(model.canonical, scale, sorted(asked.items()), *sizes_from),
-                content=_digest(zoo.version, zoo.torch, _sources(), *sizes_from),
-                class_=model.target,
-                threads=given.threads,
-                streams=given.streams,
-                profile=given.profile,
-                items=given.items,
-                items_from=None if given.items is None else ITEMS_OPTION,
-                **given.of_builds(),
-                builds=options.builds,
-            )
+    for runtime, device, precision in variants(options):
+        workload = model_of(
+            options,
+            runtime=runtime,
+            device=device,
+            precision=precision,
+            python=pythons.of(model.zoo),
+            cwd=options.cwd or os.getcwd(),
+            zoo=model.target,
+            scale=scale,
+            zoo_parameters=asked,
+            identity=_digest(model.canonical, scale, sorted(asked.items()), *sizes_from),
+            content=_digest(zoo.version, zoo.torch, _sources(), *sizes_from),
+            class_=model.target,
         )
         yield from with_profile(
             Benchmark(

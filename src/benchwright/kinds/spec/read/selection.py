@@ -8,24 +8,23 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.kinds.base import KindOptions
+from benchwright.options.table import Options
 
 
-def selected(benchmarks: Sequence[Benchmark], options: KindOptions) -> list[Benchmark]:
+def selected(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmark]:
     """Those that `--task` names by the test's or the model's name, with the metrics that `--metric` adds."""
     found = list(benchmarks)
-    if options.names:
+    if options.tasks:
         known = {name for b in benchmarks for name in _names(b)}
-        for name in options.names:
+        for name in options.tasks:
             if name not in known:
                 remedy = did_you_mean(name, known) or f"it has {', '.join(sorted(known)[:8])}"
                 raise InvalidInput(f"there is no test '{name}'", where="--task", remedy=remedy)
-        found = [b for b in benchmarks if _names(b) & set(options.names)]
-    if options.metrics:
-        found = [msgspec.structs.replace(b, metrics=b.metrics + options.metrics) for b in found]
-    if any(len(b.metrics) > 1 for b in found):
-        from benchwright.kinds.metric_option import check_distinct
+        found = [b for b in benchmarks if _names(b) & set(options.tasks)]
+    if options.metrics or any(len(b.metrics) > 1 for b in found):
+        from benchwright.kinds.metric_option import check_distinct, metrics_of
 
+        found = [msgspec.structs.replace(b, metrics=b.metrics + metrics_of(options)) for b in found]
         for benchmark in found:
             check_distinct(benchmark.metrics)
     return found

@@ -12,10 +12,10 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.kinds.naming import with_unique_names
 from benchwright.kinds.spec.observers.converters import patterns_of
+from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.document import load
 from benchwright.kinds.spec.read.keys import META
 from benchwright.kinds.spec.read.seed_command import command_of

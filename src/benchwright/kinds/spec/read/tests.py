@@ -13,7 +13,6 @@ import msgspec
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.artifact import Artifact
 from benchwright.core.inputs.specification import ERROR, SpecPower, SpecSteps, SpecTest
-from benchwright.core.settings import MOST_LAUNCHES
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of
@@ -24,6 +23,7 @@ from benchwright.kinds.spec.results.goldens import check_tolerance
 from benchwright.kinds.spec.results.statistics import check_statistics
 from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import ListOf, PlacedValues, Table, check
+from benchwright.options.table import MOST_LAUNCHES
 
 USUAL_TIMEOUT_S = 300.0
 _NOT_TEXT = ("files", "input_files", "output_files", "golden_files", "preprocess", "postprocess")

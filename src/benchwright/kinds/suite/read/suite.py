@@ -11,8 +11,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import KindOptions
-from benchwright.kinds.metric_option import check_distinct
+from benchwright.kinds.metric_option import check_distinct, metrics_of
 from benchwright.kinds.suite.benchfile.benchfile import PROGRAMS
 from benchwright.kinds.suite.read.entry import Folders, benchmark_of
 from benchwright.kinds.suite.read.folder import has_program, plain
@@ -22,6 +21,7 @@ from benchwright.kinds.suite.read.selection import choose
 from benchwright.kinds.suite.read.stop_rules import Wrong
 from benchwright.kinds.text_file import decode
 from benchwright.kinds.yaml.nodes import parse_yaml
+from benchwright.options.table import Options
 
 SUFFIXES = (".yaml", ".yml")
 _SNIFFED_BYTES = 32 << 10
@@ -70,9 +70,9 @@ def read_suite(
     )
 
 
-def selected_benchmarks(path: str, options: KindOptions) -> list[Benchmark]:
+def selected_benchmarks(path: str, options: Options) -> list[Benchmark]:
     """The benchmarks of the suite at `path` that `options` select; InvalidInput if there are none."""
-    select = (*options.select, *options.names)
+    select = (*options.select, *options.tasks)
     suite = read_suite(path, overrides=options.overrides, select=select, exclude=options.exclude)
     shown = {*suite.selected, *(suite.disabled if select else ())}
     reader = _Reader(suite, options)
@@ -84,7 +84,7 @@ def selected_benchmarks(path: str, options: KindOptions) -> list[Benchmark]:
     return found
 
 
-def suite_benchmarks(suite: Suite, options: KindOptions = KindOptions()) -> list[Benchmark]:  # noqa: B008
+def suite_benchmarks(suite: Suite, options: Options = Options()) -> list[Benchmark]:  # noqa: B008
     """Every entry of `suite` that has something to run, disabled ones too."""
     reader = _Reader(suite, options)
     return [reader.benchmark(name) for name, entry in suite.entries.items() if has_program(entry)]
@@ -184,9 +184,9 @@ def _nothing(suite: Suite, chosen: bool) -> InvalidInput:
 class _Reader:
     """Makes benchmarks of a suite's entries."""
 
-    def __init__(self, suite: Suite, options: KindOptions) -> None:
+    def __init__(self, suite: Suite, options: Options) -> None:
         self._suite = suite
-        self._options = options
+        self._metrics = metrics_of(options)
         self._folders = Folders(options.definitions)
         self._plain = all(layer.file.plain for layer in suite.places.layers) and not options.overrides
         self._sources: dict[str, str] = {}
@@ -207,10 +207,10 @@ class _Reader:
             )
         except Wrong as wrong:
             raise suite.places.error(name, wrong.path, wrong.what, wrong.remedy) from None
-        if not self._options.metrics and name not in suite.forced:
+        if not self._metrics and name not in suite.forced:
             return benchmark
         return msgspec.structs.replace(
             benchmark,
-            metrics=benchmark.metrics + self._options.metrics,
+            metrics=benchmark.metrics + self._metrics,
             enabled=benchmark.enabled or name in suite.forced,
         )

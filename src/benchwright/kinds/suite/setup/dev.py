@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
+from benchwright.options.table import Options
 
 
 class DevSession(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class DevSession(msgspec.Struct, frozen=True):
 
 
 def development_session(
-    targets: Sequence[str], suite: SuiteRequest, command: Sequence[str], tell: Callable[[str], None] | None = None
+    targets: Sequence[str], suite: Options, command: Sequence[str], tell: Callable[[str], None] | None = None
 ) -> DevSession:
     """`command` empty: the user's shell. `tell` gets what was repaired. InvalidInput unless exactly one installed benchmark is selected."""
     from benchwright.agent.machine.fingerprint import read_machine

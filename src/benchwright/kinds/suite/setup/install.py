@@ -10,7 +10,6 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, read_built, reused
@@ -18,6 +17,7 @@ from benchwright.environments.groups import InstallGroup, digests_if_readable, g
 from benchwright.environments.vendor import ARCHES, arch_here, constraints_file
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.options.table import Options
 from benchwright.report.text.numbers import counted
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def install(
-    targets: Sequence[str], suite: SuiteRequest, options: InstallOptions, observer: Observer | None = None
+    targets: Sequence[str], suite: Options, options: InstallOptions, observer: Observer | None = None
 ) -> list[Installed]:
     """The environments of the selected benchmarks; a group that fails does not stop the others."""
     from benchwright.kinds.suite.suites import suite_paths_of
@@ -110,7 +110,7 @@ def package_indexes(options: IndexOptions) -> PackageIndexes:
     return configured_indexes(os.environ).with_options(options.index_url, options.indexes, options.find_links)
 
 
-def read_suite(targets: Sequence[str], suite: SuiteRequest) -> tuple[list[Benchmark], list[Benchmark]]:
+def read_suite(targets: Sequence[str], suite: Options) -> tuple[list[Benchmark], list[Benchmark]]:
     """The selected benchmarks, and all of the suite."""
     from benchwright.kinds.suite.suites import read_benchmarks, wanted_of
 

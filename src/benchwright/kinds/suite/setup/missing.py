@@ -9,13 +9,13 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import SuitePaths
 from benchwright.environments.groups import InstallGroup
 from benchwright.executors.observer import Observer
 from benchwright.kinds.suite.setup.install import InstallOptions, bring_about, clone_definitions, install_groups
 from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare_benchmarks
 from benchwright.kinds.suite.setup.readiness import INSTALL, PREPARE, lacks
+from benchwright.options.table import Options
 
 Reasons = dict[str, str]  # of benchmarks that cannot be set up
 
@@ -45,7 +45,7 @@ def clone_missing(benchmarks: Sequence[Benchmark], observer: Observer) -> Reason
 
 
 def set_up_missing(
-    benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: SuiteRequest, prepare: PrepareOptions, observer: Observer
+    benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options, prepare: PrepareOptions, observer: Observer
 ) -> Reasons | None:
     """Installs what is not installed; where all is, prepares what is not prepared. None: nothing is missing.
 
@@ -62,7 +62,7 @@ def set_up_missing(
     return None
 
 
-def _install(benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: SuiteRequest, observer: Observer) -> Reasons:
+def _install(benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options, observer: Observer) -> Reasons:
     from benchwright.kinds.suite.read.suite import suite_file
     from benchwright.kinds.suite.suites import read_benchmarks
 

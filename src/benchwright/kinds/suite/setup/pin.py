@@ -9,7 +9,6 @@ import msgspec
 
 from benchwright.core.benchmark import UNPINNED, Benchmark, Environment
 from benchwright.core.errors import Interrupted, InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.environments.groups import pinned_name
 from benchwright.environments.installers import choose_installer
 from benchwright.environments.pins import CannotPin, PinGroup, PinnedFile, Pinner, PinSource, index_lines
@@ -24,6 +23,7 @@ from benchwright.kinds.suite.setup.install import (
     read_suite,
     vendor_constraints,
 )
+from benchwright.options.table import Options
 
 
 class PinOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +44,7 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     package: str | None = None
 
 
-def pin(
-    targets: Sequence[str], suite: SuiteRequest, options: PinOptions, observer: Observer | None = None
-) -> list[Pinned]:
+def pin(targets: Sequence[str], suite: Options, options: PinOptions, observer: Observer | None = None) -> list[Pinned]:
     """The files of the selected benchmarks; those of one group agree with each other."""
     from benchwright.kinds.suite.suites import suite_paths_of
 

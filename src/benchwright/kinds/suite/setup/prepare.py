@@ -13,7 +13,6 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.job import MAKES_DATA, Job, Outcome
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.numbers.quantities import format_duration
@@ -34,6 +33,7 @@ from benchwright.kinds.suite.setup.prepared import (
 )
 from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
 from benchwright.kinds.suite.setup.readiness import not_installed
+from benchwright.options.table import Options
 from benchwright.runs.logs import Log, tail_of
 
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit): \S")
@@ -59,7 +59,7 @@ class Preparing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare(
-    targets: Sequence[str], suite: SuiteRequest, options: PrepareOptions, observer: Observer | None = None
+    targets: Sequence[str], suite: Options, options: PrepareOptions, observer: Observer | None = None
 ) -> list[Preparing]:
     """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
     from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of, wanted_of
@@ -257,8 +257,8 @@ class _Preparation:
             return outcomes[-1].exit_code if outcomes[-1].exit_code is not None else 1
 
         try:
-            request = request_of(task.benchmark, place, facts)
-            ask_benchfile(task.preparation.script, "prepare", request, perform, words.fill)
+            options = request_of(task.benchmark, place, facts)
+            ask_benchfile(task.preparation.script, "prepare", options, perform, words.fill)
         except InvalidInput as error:
             return next((o for o in outcomes if o.exit_code != 0), Outcome(job=task.job.id, detail=str(error)))
         failed = [outcome for outcome in outcomes if outcome.exit_code != 0]

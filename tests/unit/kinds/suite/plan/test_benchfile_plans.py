@@ -14,10 +14,10 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.node.system import Node, System
-from benchwright.kinds.base import KindOptions
 from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import refuse_unrunnable
+from benchwright.options.table import Options
 
 HEAD = "from milabench.pack import Package\nimport milabench.commands as cmd\nclass P(Package):\n"
 TWO = (Node(name="n0", ip="10.0.0.1", main=True, local=True), Node(name="n1", ip="10.0.0.2", user="u"))
@@ -38,7 +38,7 @@ def bench(folder: Path, methods: str, keys: str = "plan: {method: njobs, n: 1}",
         (place / name).write_text(text)
     suite = folder / "s.yaml"
     suite.write_text(f"b: {{definition: suite/bench, {keys}}}\n")
-    (found,) = SuiteKind().read(str(suite), KindOptions())
+    (found,) = SuiteKind().read(str(suite), Options())
     return found
 
 

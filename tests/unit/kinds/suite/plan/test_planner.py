@@ -11,8 +11,8 @@ from suites import FOLDER, ONE_JOB, PATHS, PER_GPU, entry, jobs_of, machine_with
 from benchwright.core.benchmark import Launcher, Placement, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Node, Observation, Scaling, Sizing, System
-from benchwright.core.settings import RunSettings
 from benchwright.kinds.registry import kind_of
+from benchwright.options.table import Options
 
 NODES = (
     Node(name="worker", ip="10.0.0.2", user="u"),
@@ -316,11 +316,11 @@ def test_a_suite_without_a_base_folder_cannot_be_planned() -> None:
     from benchwright.plan.placement import make_plan
 
     with pytest.raises(InvalidInput, match="need a base folder"):
-        make_plan([entry()], machine_with(1), RunSettings(), kind_of, folder="/", probe_path=None, usable_cores=[])
+        make_plan([entry()], machine_with(1), Options(), kind_of, folder="/", probe_path=None, usable_cores=[])
 
 
 def test_per_gpu_repeats_carry_their_number() -> None:
-    plan = planned(entry("b", placement=PER_GPU), gpus=2, settings=RunSettings(repeat=2))
+    plan = planned(entry("b", placement=PER_GPU), gpus=2, options=Options(repeat=2))
     assert [[job.id for job in jobs] for jobs in plan.launches] == [["b.R0.D0", "b.R0.D1"], ["b.R1.D0", "b.R1.D1"]]
     configs = [json.loads(job.env["MILABENCH_CONFIG"] or "") for jobs in plan.launches for job in jobs]
     assert [c["tag"] for c in configs] == [["b", r, d] for r in ("R0", "R1") for d in ("D0", "D1")]

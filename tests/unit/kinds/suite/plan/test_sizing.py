@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import Observation, Scaling, Sizing
 from benchwright.kinds.suite.plan.sizing import batch_at, choose_batch_size, rounded
 from benchwright.kinds.suite.suites import suite_paths_of
+from benchwright.options.table import Options
 
 GB = 10**9
 STRAIGHT = Scaling(
@@ -167,6 +167,6 @@ def test_a_power_is_the_largest_that_fits(items: float, power: int) -> None:
 
 
 def test_a_wrong_option_of_the_sizer_is_named() -> None:
-    request = SuiteRequest(base="/base", options={"sizer.add": "lots"})
+    options = Options(base="/base", system_options={"sizer.add": "lots"})
     with pytest.raises(InvalidInput, match=r"options.sizer.add: 'lots' is not a number"):
-        suite_paths_of(request, [])
+        suite_paths_of(options, [])

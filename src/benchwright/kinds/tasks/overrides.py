@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.options.table import Options
 
 
 class TaskOverrides(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,19 @@ class TaskOverrides(msgspec.Struct, frozen=True, kw_only=True):
                 where="--metrics-template",
                 remedy="name the policy with --metrics-policy",
             )
+
+
+_SAME = (
+    *("framework", "metrics_suffix", "num_gpus", "epochs", "kvstore", "dtype", "metrics_policy"),
+    *("command_to_execute", "data_set", "metrics_template", "shell", "workers"),
+)
+
+
+def overrides_of(options: Options) -> TaskOverrides:
+    """What the options say about tasks; InvalidInput for what is not a flag."""
+    flags: dict[str, str | None] = dict(parse_flag_option(text) for text in options.set_flags)
+    flags |= {check_flag_name(name, where="--remove-flag"): None for name in options.remove_flags}
+    return TaskOverrides(**{name: getattr(options, name) for name in _SAME}, flags=flags)
 
 
 def parse_flag_option(text: str) -> tuple[str, str]:
