@@ -85,7 +85,7 @@ def test_find_and_run_use_it_and_say_so_unless_python_is_given(
     (benchmark,) = resolved.benchmarks
     assert isinstance(benchmark.workload, Model)
     assert benchmark.workload.python == f"{own}/bin/python"
-    assert ZooKind().warnings(resolved.benchmarks, resolved.settings) == [
+    assert ZooKind().warnings(resolved.benchmarks, resolved.options) == [
         f"timm: measured in its own environment, {own}; --python chooses another"
     ]
     pythons = ZooPythons(sys.executable, str(tmp_path / "base" / "zoos"))
