@@ -91,7 +91,7 @@ def test_devices_asks_the_nodes_of_a_system_file(lab, tmp_path):
         found = json.loads(lab("devices", "--system", "lab.yaml", "--json", code=1, env=path).stdout)["devices"]
         known = path | {"BENCHWRIGHT_SYSTEM": str(lab.cwd / "lab.yaml")}
         lab("run", "--devices", "pi", "--", "./program", env=known)
-        ran_on = json.loads((lab.last_run() / "plan.json").read_text())["settings"]["on"]
+        ran_on = json.loads((lab.last_run() / "plan.json").read_text())["options"]["on"]
         assert "is unreachable" in lab("run", "--devices", "gone", "--", "true", code=3, env=known).stderr
     finally:
         server.stop()
