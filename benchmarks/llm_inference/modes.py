@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from engine import Engine
-from schedule import Pass, Options, Schedule, all_seen, requests
+from schedule import Pass, Request, Schedule, all_seen, requests
 from torch import Tensor
 
 from workload import tokens
@@ -182,7 +182,7 @@ class Server:
             began = now
         return given
 
-    def _read(self, admitted: list[Options]) -> list[dict[str, float]]:
+    def _read(self, admitted: list[Request]) -> list[dict[str, float]]:
         """Prompts before all else, so that nobody waits for a first token longer than need be."""
         given = []
         for request in admitted:
@@ -201,5 +201,5 @@ class Server:
         for request in each.running:
             request.tokens.append(delivered[request.slot])
 
-    def prompt(self, request: Options) -> Tensor:
+    def prompt(self, request: Request) -> Tensor:
         return self._prompts[request.number, : request.prompt]

@@ -22,7 +22,7 @@ def all_seen(longest: int) -> list[int]:
 
 
 @dataclass
-class Options:
+class Request:
     """One question with the length that its answer will have."""
 
     number: int
@@ -39,12 +39,12 @@ class Pass:
     """Prompts to read, and requests that get their next token. `places`: where each row's next token goes, in the cache;
     `seen`: how much of the cache is looked at; `sent`: by the clients whose answers are complete after it."""
 
-    admitted: list[Options]
-    running: list[Options]
+    admitted: list[Request]
+    running: list[Request]
     places: list[int]
     seen: int
-    completed: list[Options] = field(default_factory=list)
-    sent: list[Options] = field(default_factory=list)
+    completed: list[Request] = field(default_factory=list)
+    sent: list[Request] = field(default_factory=list)
 
     @property
     def tokens(self) -> int:
@@ -52,11 +52,11 @@ class Pass:
         return len(self.admitted) + len(self.running)
 
 
-def requests(count: int, prompt: int, answer: int, seed: int) -> list[Options]:
+def requests(count: int, prompt: int, answer: int, seed: int) -> list[Request]:
     """`count` requests with prompts and answers of a quarter of those lengths to all of them."""
     numbers = random.Random(seed)
     return [
-        Options(number, numbers.randint(max(1, prompt // 4), prompt), numbers.randint(max(2, answer // 4), answer))
+        Request(number, numbers.randint(max(1, prompt // 4), prompt), numbers.randint(max(2, answer // 4), answer))
         for number in range(count)
     ]
 
@@ -64,10 +64,10 @@ def requests(count: int, prompt: int, answer: int, seed: int) -> list[Options]:
 class Schedule:
     """Clients, the queue, and the slots. The requests are sent again and again."""
 
-    def __init__(self, requests: list[Options], slots: int, concurrency: int, longest: int) -> None:
-        self._templates: Iterator[Options] = cycle(requests)
-        self._slots: list[Options | None] = [None] * min(slots, concurrency)
-        self._waiting: deque[Options] = deque()
+    def __init__(self, requests: list[Request], slots: int, concurrency: int, longest: int) -> None:
+        self._templates: Iterator[Request] = cycle(requests)
+        self._slots: list[Request | None] = [None] * min(slots, concurrency)
+        self._waiting: deque[Request] = deque()
         self._longest = longest
         self.first = [self._send() for _ in range(concurrency)]  # before anything runs
 
@@ -105,7 +105,7 @@ class Schedule:
                     planned.sent.append(self._send())
             yield planned
 
-    def _admit(self) -> list[Options]:
+    def _admit(self) -> list[Request]:
         admitted = []
         for slot, request in enumerate(self._slots):
             if request is None and self._waiting:
@@ -114,7 +114,7 @@ class Schedule:
                 self._slots[slot] = admitted[-1]
         return admitted
 
-    def _send(self) -> Options:
+    def _send(self) -> Request:
         template = next(self._templates)
-        self._waiting.append(Options(template.number, template.prompt, template.answer))
+        self._waiting.append(Request(template.number, template.prompt, template.answer))
         return self._waiting[-1]
