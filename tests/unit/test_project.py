@@ -77,7 +77,6 @@ NETWORK = {
     "benchwright/kinds/suite/benchfile/compat_modules/milabench/fs.py": "install steps of a benchfile",
     "benchwright/kinds/suite/setup/definitions.py": "git clone of definitions",
     "benchwright/regress/mercurial.py": "hg pull",
-    "benchwright/regress/notify/mail.py": "mail over SMTP",
     "benchwright/regress/repository.py": "git fetch",
     "benchwright/store/connecting.py": "PostgreSQL",
 }

@@ -67,6 +67,8 @@ MOVED = {
     "diff-env": ["compare", "--env"],
     "ingest": ["import", "benchwright"],
 }
+# Options that are gone, with what to use instead.
+_REMOVED_OPTIONS = {"--smtp": "use --notify webhook:URL, with a chat or mail service that takes webhooks"}
 # What users of other tools type, with what it means here; not listed.
 _MEANT = {
     "models": ["find", "--corpora"],
@@ -169,7 +171,9 @@ def meant(args: list[str]) -> list[str]:
 
 
 def _instead_of(option: str) -> str | None:
-    """What users of other tools mean by an option that does not exist here."""
+    """What to use for an option that is gone, or that only other tools have."""
+    if option in _REMOVED_OPTIONS:
+        return _REMOVED_OPTIONS[option]
     from benchwright.cli.models import mlagility_words
 
     tables = (milabench_words, faipep_words, mlagility_words)

@@ -1,4 +1,4 @@
-"""A notice in words: plain text for mail and chats, Markdown for a comment, and lines that GitHub's runner makes annotations of."""
+"""A notice in words: plain text for chats, Markdown for a comment, and lines that GitHub's runner makes annotations of."""
 
 from __future__ import annotations
 
