@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from benchwright.core.secrets.redact import redact_text
 from benchwright.regress.notify.notice import Finding, Notice, NoticeVerdict
-from benchwright.report.markdown import code, plain
+from benchwright.report.text.markdown import code, plain
 
 _MARKS = {
     Finding.REGRESSED: "▼",

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.comparison import count_words, doubt_texts, warnings
 from benchwright.report.document import LUXURY, Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
-from benchwright.report.markdown import code, markdown_table, plain
 from benchwright.report.pictures import comparison_picture
 from benchwright.report.tables.comparison import MARKS, change, metric_words, small_print, sorted_effects
 from benchwright.report.text.layout import is_whole, table_lines, wrapped
+from benchwright.report.text.markdown import code, markdown_table, plain
 from benchwright.report.text.numbers import format_value
 from benchwright.report.text.one_line import clip
 
