@@ -1,4 +1,4 @@
-"""Folders that use benchmate, from install to score: with our stand-in, and with the suite's own package."""
+"""Folders that use benchmate, from install to score, with the package that lies beside the benchmarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from local_wheels import offline, repack
 
 from benchwright.analysis.summary import launch_value
 from benchwright.kinds.registry import kind_of
-from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -35,7 +34,7 @@ def suite(bw: CommandLine, packages: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(SUITE, tmp_path / "suite"))
 
 
-def test_with_the_stand_in_from_install_to_score(bw: CommandLine, suite: Path) -> None:
+def test_from_install_to_score(bw: CommandLine, suite: Path) -> None:
     config = str(suite / "config" / "suite.yaml")
     (group,) = bw.json("install", config)["groups"]
     assert group["status"] == "built"
@@ -58,7 +57,6 @@ def test_with_the_stand_in_from_install_to_score(bw: CommandLine, suite: Path) -
         assert len(rate.samples) == count, "another number of observations than asked for"
         assert 0 < launch_value(rate) <= size / 0.02
         assert loss.samples[:3] == tuple(first + (size - 1) / 2 for first in (0, size, 2 * size))
-        assert any("stand-in" in note for note in result.benchmark.notes)
     ran = json.loads((bw.base / "data" / "ran-7").read_text())
     assert int(ran["OMP_NUM_THREADS"]) >= 1, "milabench's make_env gives it"
     assert ran["PYTHONPATH"] is None or "benchmate" not in ran["PYTHONPATH"]
@@ -68,7 +66,7 @@ def test_with_the_stand_in_from_install_to_score(bw: CommandLine, suite: Path) -
 
 def test_the_suites_own_package_is_installed_and_a_change_of_it_is_seen(bw: CommandLine, suite: Path) -> None:
     config = str(suite / "config" / "suite.yaml")
-    own = Path(shutil.copytree(STAND_IN, suite / "benchmate"))
+    own = suite / "benchmate"
     project = (
         '[tool.poetry]\nname = "benchmate"\nversion = "0.1.0"\n[tool.poetry.dependencies]\npython = ">=3.8,<4.0"\n'
     )
@@ -81,3 +79,11 @@ def test_the_suites_own_package_is_installed_and_a_change_of_it_is_seen(bw: Comm
     assert bw.json("install", config)["groups"][0]["status"] == "built"
     python = bw.base / "venv" / "squares" / "bin" / "python"
     assert subprocess.run([python, "-c", "import benchmate.extra"]).returncode == 0
+
+
+def test_without_the_package_it_is_refused_with_the_places_where_it_was_sought(bw: CommandLine, suite: Path) -> None:
+    shutil.rmtree(suite / "benchmate")
+    config = str(suite / "config" / "suite.yaml")
+    refused = bw("run", config, code=2).stderr
+    assert f"neither in {suite / 'benchmate'} nor in {suite.parent / 'benchmate'}" in refused
+    assert "copy the folder benchmate of milabench's repository" in refused

@@ -387,17 +387,10 @@ def test_an_export_can_go_into_a_pipe(shown: CommandLine, format_: str) -> None:
     assert (shown.cwd / "pipe").is_fifo()
 
 
-def test_plot_draws_a_run_and_a_benchmark_over_runs(bw: CommandLine, told: ToldRuns) -> None:
-    name = told["first"]
-    told.copied_to(bw, "first", "slower")
-    bench = json.loads(bw("report", name, "--json").stdout)["results"][0]["benchmark"]
-    assert "6 launches" in bw("plot").stdout
-    assert "6 launches" in bw("plot", name, bench).stdout
-    drawn = bw("plot", bench, "--history").stdout
-    assert len([line for line in drawn.splitlines() if "┃" in line and "median" not in line]) == 2
-    assert "\x1b" not in drawn
-    assert "did not measure 'nothing'" in bw("plot", "last", "nothing", code=2).stderr
-    assert "neither a run nor a benchmark is called 'nothing'" in bw("plot", "nothing", code=2).stderr
+def test_plot_names_what_draws_instead(shown: CommandLine) -> None:
+    refused = shown("plot", code=2).stderr
+    assert "report -o report.html" in refused
+    assert "history" in refused
 
 
 def in_store(bw: CommandLine) -> dict[str, bool]:

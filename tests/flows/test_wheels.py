@@ -99,7 +99,6 @@ def _belongs(name: str) -> bool:
         "benchwright/schemas": (".json",),
         "benchwright/environments/constraints": (".txt",),
         "benchwright/environments/compat_modules/cuda_builds": (".py", ".pth", ".toml"),
-        "benchwright/kinds/suite/benchfile/compat_modules/benchmate_stand_in": (".toml",),
     }
     if folders in assets:
         return file.endswith(assets[folders])

@@ -73,11 +73,9 @@ NETWORK = {
     "benchwright/environments/installers.py": "pip's or uv's indexes",
     "benchwright/executors/android/adb.py": "adb",
     "benchwright/executors/ssh_connection.py": "ssh to nodes",
-    "benchwright/kinds/suite/benchfile/compat_modules/benchmate_stand_in/benchmate/hugginface.py": "install steps of a benchfile",
     "benchwright/kinds/suite/benchfile/compat_modules/milabench/fs.py": "install steps of a benchfile",
     "benchwright/kinds/suite/setup/definitions.py": "git clone of definitions",
     "benchwright/regress/mercurial.py": "hg pull",
-    "benchwright/regress/notify/mail.py": "mail over SMTP",
     "benchwright/regress/repository.py": "git fetch",
     "benchwright/store/connecting.py": "PostgreSQL",
 }

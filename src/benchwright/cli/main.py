@@ -28,7 +28,6 @@ GROUPS = {
         "show": ("results.show", "Show everything about a run."),
         "report": ("results.report", "Report runs as text, HTML, Markdown, CSV or JSON."),
         "runs": ("results.runs", "List, delete, prune and annotate runs."),
-        "plot": ("results.plot", "Draw a run or a benchmark's history in the terminal."),
         "logs": ("results.logs", "Show a program's output."),
         "export": ("results.export", "Export raw samples as JSON, CSV or Parquet."),
         "history": ("regressions.history", "Show where a benchmark became slower or faster, over its runs."),
@@ -67,6 +66,9 @@ MOVED = {
     "diff-env": ["compare", "--env"],
     "ingest": ["import", "benchwright"],
 }
+# Commands and options that are gone, with what to use instead.
+_REMOVED_COMMANDS = {"plot": "use 'bw report -o report.html', which draws every sample, or 'bw history BENCHMARK'"}
+_REMOVED_OPTIONS = {"--smtp": "use --notify webhook:URL, with a chat or mail service that takes webhooks"}
 # What users of other tools type, with what it means here; not listed.
 _MEANT = {
     "models": ["find", "--corpora"],
@@ -169,7 +171,9 @@ def meant(args: list[str]) -> list[str]:
 
 
 def _instead_of(option: str) -> str | None:
-    """What users of other tools mean by an option that does not exist here."""
+    """What to use for an option that is gone, or that only other tools have."""
+    if option in _REMOVED_OPTIONS:
+        return _REMOVED_OPTIONS[option]
     from benchwright.cli.models import mlagility_words
 
     tables = (milabench_words, faipep_words, mlagility_words)
@@ -190,7 +194,11 @@ def _say_where_arguments_go(error: click.NoSuchOption) -> None:
 
 
 def _remedy(args: list[str]) -> str:
-    if instead := milabench_words.instead_of_command(args) or faipep_words.COMMANDS.get(args[0].removesuffix(".py")):
+    if (
+        instead := _REMOVED_COMMANDS.get(args[0])
+        or milabench_words.instead_of_command(args)
+        or faipep_words.COMMANDS.get(args[0].removesuffix(".py"))
+    ):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:

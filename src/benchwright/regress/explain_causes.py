@@ -1,4 +1,4 @@
-"""What moved together with the time: work or waiting, the kernel's share, page faults, other load, clocks."""
+"""What moved together with the time: work or waiting, the kernel's share, other load, clocks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,7 @@ from benchwright.core.run import Launch, Result
 from benchwright.report.text.numbers import format_value
 
 _MOSTLY, _HARDLY = 0.7, 0.3  # of the slow-down
-_MORE = 1.2  # a count that grew by this factor is worth a word
-_LEAST = {"page_faults": 1_000, "major_faults": 10, "waits": 200, "preemptions": 200}  # and by so many
-_COUNTS = {
-    "page_faults": "page faults",
-    "major_faults": "page faults that read from disk",
-    "waits": "times it blocked",
-    "preemptions": "times it lost the CPU to others",
-}
+_MORE_WAITS, _LEAST_WAITS = 1.2, 200  # a count that grew by this factor, and by so many, is worth a word
 
 
 class TimeSplit(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +62,7 @@ def causes(control: Result, treatment: Result, split: TimeSplit | None, *, of_la
         found += _work_or_waiting(split)
     if of_launch:
         found += _kernel(control, treatment, split)
-        found += _counts(control, treatment)
+        found += _waits(control, treatment)
     return found
 
 
@@ -112,14 +105,10 @@ def _kernel(control: Result, treatment: Result, split: TimeSplit | None) -> Iter
         )
 
 
-def _counts(control: Result, treatment: Result) -> Iterator[str]:
-    for name, words in _COUNTS.items():
-        both = _both((control.counted, treatment.counted), _used(name))
-        if both is None:
-            continue
-        low, high = sorted(both)
-        if high - low >= _LEAST[name] and high >= _MORE * low:
-            yield f"{words[0].upper()}{words[1:]}: {both[0]:,.0f} → {both[1]:,.0f}."
+def _waits(control: Result, treatment: Result) -> Iterator[str]:
+    both = _both((control.counted, treatment.counted), _used("waits"))
+    if both is not None and max(both) >= max(min(both) + _LEAST_WAITS, _MORE_WAITS * min(both)):
+        yield f"Times it blocked: {both[0]:,.0f} → {both[1]:,.0f}."
 
 
 def _change(both: tuple[float, float]) -> str:

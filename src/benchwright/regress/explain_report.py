@@ -10,9 +10,9 @@ from benchwright.core.results.comparison import Effect, Verdict
 from benchwright.regress.explain import Explanation
 from benchwright.regress.explain_operators import OperatorChange, OperatorsExplained
 from benchwright.report.document import LUXURY, Cell, Column, Field, ReportTable, Row, table_of, word
-from benchwright.report.markdown import code, markdown_table, plain
 from benchwright.report.tables.comparison import MARKS, change, launches_words, metric_words
 from benchwright.report.text.layout import table_lines, wrapped
+from benchwright.report.text.markdown import code, markdown_table, plain
 from benchwright.report.text.numbers import format_value, json_body
 
 _MOST = 8  # operators on the screen

@@ -11,7 +11,6 @@ import msgspec
 
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.csv import csv_text
-from benchwright.report.markdown import code, markdown_table, plain
 from benchwright.report.notes import merged_texts
 from benchwright.report.tables.comparison import (
     MARKS,
@@ -23,6 +22,7 @@ from benchwright.report.tables.comparison import (
     sorted_effects,
 )
 from benchwright.report.text.layout import wrapped
+from benchwright.report.text.markdown import code, markdown_table, plain
 from benchwright.report.text.numbers import format_value, json_body
 from benchwright.report.text.one_line import clip
 

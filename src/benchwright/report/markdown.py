@@ -1,20 +1,14 @@
-"""Tables in Markdown, for a pull request or a page: failures first, then the metrics.
-
-Names and whatever else comes from outside stands in code spans, where neither Markdown nor HTML nor a mention works.
-"""
+"""The report of a run in Markdown, for a pull request or a page: failures first, then the metrics."""
 
 from __future__ import annotations
-
-import html
-import re
-from collections.abc import Sequence
 
 from benchwright.core.note import Note
 from benchwright.core.results.provenance import revision_words
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
-from benchwright.report.document import Cell, Column, Field, LogTail, ReportSection, ReportTable, Row, table_of, word
+from benchwright.report.comparison import verdict_blocks
+from benchwright.report.document import Cell, Column, Field, LogTail, ReportSection, table_of, word
 from benchwright.report.notes import (
     bare,
     benchmark_notes,
@@ -26,11 +20,10 @@ from benchwright.report.notes import (
 )
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
 from benchwright.report.tables.scores import DEVICES, checks_table, score_section
+from benchwright.report.text.markdown import bullets, code, code_block, folded, markdown_table, plain
 from benchwright.report.text.one_line import titled
 
 _MOST_LOG_LINES = 20
-_UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_SPECIAL = re.compile(r"([\\`*_\[\]#~|])")
 
 
 class MarkdownReporter:
@@ -46,50 +39,11 @@ class MarkdownReporter:
         blocks += _metrics(report)
         blocks += [] if instead else sections
         if report.comparisons:
-            from benchwright.report.comparison import verdict_blocks  # which needs the tables of this module
-
             blocks += verdict_blocks(report.comparisons)
         blocks += _notes(report)
         if words := revision_words(report.run.revisions):
             blocks.append(f"Measured at {code(words)}.")
         return "\n\n".join(blocks) + "\n"
-
-
-def code(text: str) -> str:
-    """A code span of one line that holds any text, inside a table too."""
-    line = " ".join(_UNPRINTABLE.sub(" ", text).split()) or " "
-    longest = max((len(ticks) for ticks in re.findall(r"`+", line)), default=0)
-    fence = "`" * (longest + 1)
-    space = " " if longest else ""
-    return f"{fence}{space}{line}{space}{fence}".replace("|", "\\|")
-
-
-def plain(text: str) -> str:
-    """Running text of one line, with nothing left in it that Markdown, HTML or a mention could take up."""
-    line = " ".join(_UNPRINTABLE.sub(" ", text).split())
-    return _SPECIAL.sub(r"\\\1", html.escape(line, quote=False)).replace("@", "@<!-- -->")
-
-
-def markdown_table(table: ReportTable) -> str:
-    shown = table.shown()
-    heads = [plain(c.title) for c in shown.columns] or ["result"]
-    rule = ["---:" if c.right else "---" for c in shown.columns] or ["---"]
-    rows = [_cells(row, shown.columns, len(heads)) for row in shown.rows]
-    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows)]
-    return "\n".join([*lines, *(line for text in (*shown.in_common, *shown.notes) for line in ("", plain(text)))])
-
-
-def _cells(row: Row, columns: Sequence[Column], wide: int) -> list[str]:
-    """Of a row without numbers the reason, in the first column that is free."""
-    cells = [_cell(cell, column) for cell, column in zip(row.cells, columns, strict=False)]
-    if row.rest is not None:
-        cells = [*cells[: wide - 1], code(row.rest) if row.rest else ""]
-    return cells + [""] * (wide - len(cells))
-
-
-def _cell(cell: Cell, column: Column) -> str:
-    text = code(cell.text) if column.quoted and cell.value is not None else plain(cell.text)
-    return f"**{text}**" if cell.mark == "failed" else f"{text} ({plain(cell.small)})" if cell.small else text
 
 
 def _outcome(run: Run) -> str:
@@ -118,7 +72,7 @@ def _section(section: ReportSection) -> list[str]:
     blocks += [markdown_table(table) for table in section.tables[:1] if table.rows]
     blocks += [bullets([str(callout.note) for callout in section.callouts])] if section.callouts else []
     blocks += [_log(log) for log in section.logs]
-    return blocks + [_folded(table.title, markdown_table(table)) for table in section.tables[1:]]
+    return blocks + [folded(table.title, markdown_table(table)) for table in section.tables[1:]]
 
 
 def _troubles(report: Report) -> list[str]:
@@ -139,9 +93,7 @@ def _status(result: Result) -> str:
 
 
 def _log(log: LogTail) -> str:
-    lines = [_UNPRINTABLE.sub("", line) for line in log.lines[-_MOST_LOG_LINES:]]
-    fence = "`" * max(3, 1 + max((len(t) for line in lines for t in re.findall(r"`+", line)), default=0))
-    return _folded(f"the log's last lines: {log.job}", "\n".join([f"{fence}text", *lines, fence]))
+    return folded(f"the log's last lines: {log.job}", code_block(log.lines[-_MOST_LOG_LINES:]))
 
 
 def _metrics(report: Report) -> list[str]:
@@ -153,7 +105,7 @@ def _metrics(report: Report) -> list[str]:
     every = [row for row in metric_rows(report, every=True) if row.metric and row.metric not in report.added.told]
     aside = [row for row in every if (row.number, row.metric, str(row.labels)) not in known]
     blocks = [markdown_table(results_table(shown))] if shown else []
-    return blocks + ([_folded("memory, CPU, devices and more", markdown_table(results_table(aside)))] if aside else [])
+    return blocks + ([folded("memory, CPU, devices and more", markdown_table(results_table(aside)))] if aside else [])
 
 
 def _notes(report: Report) -> list[str]:
@@ -176,12 +128,3 @@ def _notes(report: Report) -> list[str]:
 
 def _mark(note: Note) -> str:
     return "" if note.severity == "info" else "⚠ "
-
-
-def bullets(texts: Sequence[str]) -> str:
-    return "\n".join(f"- ⚠ {plain(text)}" for text in texts)
-
-
-def _folded(title: str, content: str) -> str:
-    words = html.escape(" ".join(_UNPRINTABLE.sub(" ", title).split()))
-    return f"<details><summary><code>{words}</code></summary>\n\n{content}\n\n</details>"

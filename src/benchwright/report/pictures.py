@@ -27,7 +27,7 @@ from benchwright.report.text.metrics import efficiency_words, metric_name
 from benchwright.report.text.numbers import format_number, format_value, percent, share_words, short_unit
 from benchwright.report.text.one_line import titled
 
-LEAST_SPREAD = 0.02  # the axis is at least as wide, so that quiet launches look quiet
+_LEAST_SPREAD = 0.02  # the axis is at least as wide, so that quiet launches look quiet
 _FARTHEST = 1.0  # from a median: what is farther lies at the end of the axis
 _NAME_ENDS = re.compile(r"(?=[\[@])|(?<=/)|(?<=::)")
 _LONG_NAME = 24
@@ -226,7 +226,7 @@ def _on_one_axis(report: Report, drawn: dict[int, Summary]) -> Figure:
         low, high = min(values) / 1.1, max(values) * 1.1
         marks = log_ticks(low, high, words)
     else:
-        low, high = reach(values, least=LEAST_SPREAD * abs(first.value))
+        low, high = reach(values, least=_LEAST_SPREAD * abs(first.value))
         low = max(low, 0.0) if min(values) >= 0 else low
         marks = ticks(low, high, None if bare else words)
     better = {"higher": ", higher is better", "lower": ", lower is better"}.get(first.direction.value, "")
@@ -255,7 +255,7 @@ def _around_medians(report: Report, drawn: dict[int, Summary]) -> Figure:
         figures[number] = row
     rows = _rows(report, figures)
     away = [abs(v - 1) for v in _reached(rows) if math.isfinite(v)]
-    farthest = min(max([LEAST_SPREAD, *away]) * 1.05, _FARTHEST)
+    farthest = min(max([_LEAST_SPREAD, *away]) * 1.05, _FARTHEST)
     return Figure(
         title="How much launches differ",
         axis="difference from each benchmark's median",

@@ -12,6 +12,7 @@ from benchwright.core.errors import StoreTrouble
 
 _NOTHING_LOST = "no result is lost, the run folders have them all"
 _REBUILD = "rebuild it from the run folders: benchwright store rebuild"
+_NEW_DATABASE = "name an empty database: benchwright store rebuild --store postgresql://…"
 _INGEST_LATER = f"try again later with 'benchwright import'; {_NOTHING_LOST}"
 _MAKE_ROOM = f"free some space, then 'benchwright import'; {_NOTHING_LOST}"
 _SERVER = "check that the server runs and the address is right, or choose another store with --store"
@@ -38,6 +39,8 @@ _POSTGRESQL = {
     "28": ("refuses this user or password", "give the right ones in the URL, or in ~/.pgpass"),
     "3D": ("has no such database", "create it with createdb, or name another one in the URL"),
     "40": ("is busy: others are writing the same rows", _INGEST_LATER),
+    "42703": ("is damaged: a column is missing", _NEW_DATABASE),
+    "42P01": ("is damaged: a table is missing", _NEW_DATABASE),
     "42501": ("refuses this user: permission denied", "grant the user the missing permission"),
     "53100": ("cannot be written: the server's disk is full", _MAKE_ROOM),
     "53": ("has no resources left", _INGEST_LATER),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -14,8 +15,8 @@ from benchwright.core.run import Run
 from benchwright.store.base import Aggregate
 from benchwright.store.ingesting import pack_run
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document
-from benchwright.store.samples import COMPRESSED, PLAIN, DamagedSamples, Packed, checksum, unpack
-from benchwright.store.schema import baselines, documents, measurements, results, run_labels, runs, samples, series
+from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack
+from benchwright.store.schema import documents, measurements, results, run_labels, runs, samples, series
 
 _MOST = 20  # problems of one kind
 _RUNS_AT_ONCE = 200
@@ -26,16 +27,12 @@ _DERIVED = (
     *("benchmarks", "failed", "measurements"),
 )
 _OF_MEASUREMENT = ("place", "result", "launch", "measurement", "counted", "warmup_samples", "samples")
-Check = Callable[[Connection], Iterator[str]]
 
 
 def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
     """What is wrong, at most 20 problems of each kind."""
-    checks: list[Check] = [_orphans, _missing_parts, _lengths, _pieces, lambda c: _contents(c, aggregate)]
-    if connection.dialect.name == "sqlite":
-        checks.insert(0, _pages)
-    for check in checks:
-        found = check(connection)
+    sqlite = (_pages, _orphans) if connection.dialect.name == "sqlite" else ()
+    for found in (*(check(connection) for check in sqlite), _contents(connection, aggregate)):
         yield from islice(found, _MOST)
         if next(found, None) is not None:
             yield "… and more of the same kind"
@@ -61,25 +58,9 @@ def _pages(connection: Connection) -> Iterator[str]:
 
 
 def _orphans(connection: Connection) -> Iterator[str]:
-    for table in (documents, results, run_labels, measurements, samples, baselines):
-        lost = select(func.count()).select_from(table).where(table.c.run.not_in(select(runs.c.key)))
-        if count := connection.execute(lost).scalar_one():
-            yield f"{count} rows of {table.name} belong to no run"
-    lost = select(func.count()).select_from(measurements).where(measurements.c.series.not_in(select(series.c.key)))
-    if count := connection.execute(lost).scalar_one():
-        yield f"{count} measurements belong to no series"
-
-
-def _missing_parts(connection: Connection) -> Iterator[str]:
-    without = select(runs.c.called).where(runs.c.key.not_in(select(documents.c.run)))
-    for (run_id,) in connection.execute(without):
-        yield f"run {run_id} has no document"
-    for part, said in ((results, runs.c.benchmarks), (measurements, runs.c.measurements)):
-        counted = select(part.c.run, func.count().label("there")).group_by(part.c.run).subquery()
-        there = func.coalesce(counted.c.there, 0)
-        query = select(runs.c.called, said, there).outerjoin_from(runs, counted, counted.c.run == runs.c.key)
-        for run_id, should, is_there in connection.execute(query.where(there != said)):
-            yield f"run {run_id} has {is_there} {part.name} instead of {should}"
+    """A server makes sure of this by itself."""
+    found = Counter((table, of) for table, _, of, _ in connection.execute(text("PRAGMA foreign_key_check")))
+    yield from (f"{count} rows of {table} belong to nothing in {of}" for (table, of), count in found.items())
 
 
 def samples_of(connection: Connection, run: int) -> bytes:
@@ -102,37 +83,6 @@ def unpacked(rows: Iterable[Any], arrays: bytes) -> Iterator[tuple[Place, RunSam
             yield place, RunSamples(values[: m.warmup_samples], values[m.warmup_samples :])
         except DamagedSamples as error:
             yield place, error
-
-
-def _lengths(connection: Connection) -> Iterator[str]:
-    m = measurements.c
-    wrong = (m.encoding == PLAIN) & (m.size_bytes != 8 * (m.samples + m.warmup_samples))
-    query = select(runs.c.called, m.result, m.launch, m.measurement).join_from(measurements, runs, m.run == runs.c.key)
-    for run_id, result, launch, number in connection.execute(query.where(wrong)):
-        yield _at(run_id, result, launch, number) + ": the array's length does not match its number of samples"
-    for run_id, result, launch, number in connection.execute(query.where(m.encoding.not_in((PLAIN, COMPRESSED)))):
-        yield _at(run_id, result, launch, number) + ": the array's encoding is unknown"
-
-
-def _pieces(connection: Connection) -> Iterator[str]:
-    """Runs whose pieces are incomplete, out of order, or not as long as their arrays."""
-    m, p = measurements.c, samples.c
-    said = select(m.run, func.sum(m.size_bytes).label("bytes")).group_by(m.run).subquery()
-    held = (
-        select(p.run, func.sum(func.length(p.data)).label("bytes"), func.count().label("pieces"), func.max(p.piece))
-        .group_by(p.run)
-        .subquery()
-    )
-    there, should = func.coalesce(held.c.bytes, 0), func.coalesce(said.c.bytes, 0)
-    query = (
-        select(runs.c.called, should, there)
-        .outerjoin_from(runs, said, said.c.run == runs.c.key)
-        .outerjoin(held, held.c.run == runs.c.key)
-        .where((there != should) | (held.c.max + 1 != held.c.pieces))
-    )
-    for run_id, expected, found in connection.execute(query):
-        wrong = "are out of order" if found == expected else f"have {found} bytes instead of {expected}"
-        yield f"run {run_id}: its pieces {wrong}"
 
 
 class _Parts(msgspec.Struct):
@@ -198,8 +148,13 @@ def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
             yield f"{_at(parts.run.called, *place)}: {values}"
         else:
             found[place] = values
+    expected = sum(row.size_bytes for row in parts.measurements)
+    if (there := sum(map(len, parts.arrays))) != expected:
+        yield f"run {parts.run.called}: its arrays have {there} bytes instead of {expected}"
+    if parts.document is None:
+        yield f"run {parts.run.called} has no document"
     if len(found) < len(parts.measurements) or parts.document is None:
-        return  # already reported
+        return
     try:
         run = unpack_document(parts.document.data, parts.document.encoding, found)
     except DamagedDocument as error:

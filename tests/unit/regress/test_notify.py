@@ -9,10 +9,8 @@ from typing import Any
 
 import builders
 import pytest
-from certificates import own_certificate
 from command_line import CommandLine
 from comparable_runs import benchmark, result
-from mail_server import mail_receiver
 from webhook_server import HANG, webhook_server
 
 from benchwright.analysis.comparison.compare import compare, compare_interleaved
@@ -61,10 +59,10 @@ def a_notice(**changes: Any) -> Notice:
     return notice_of([a_comparison()], topic="sort", links=links, details=["main → fix"], **changes)
 
 
-def send(words: list[str], base: Path | None, *notices: Notice, smtp: str | None = None) -> tuple[Notified, Heard]:
+def send(words: list[str], base: Path | None, *notices: Notice) -> tuple[Notified, Heard]:
     heard = Heard()
     for notice in notices or (a_notice(),):
-        sent = notify(notice, targets_of(words, smtp=smtp), heard, spool=base, limits=QUICK)
+        sent = notify(notice, targets_of(words), heard, spool=base, limits=QUICK)
     return sent, heard
 
 
@@ -164,81 +162,6 @@ def test_without_a_spool_a_lost_notice_turns_success_into_failure_and_nothing_el
     assert sent == Notified(lost=1)
     assert [sent.exit_code(code) for code in (0, 1, 3)] == [3, 1, 3]
     assert heard.troubles
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return own_certificate(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.mark.parametrize("scheme", ["smtp", "smtps"])
-def test_mail_goes_over_tls_with_the_password_of_the_environment(
-    scheme: str, certificate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    monkeypatch.setenv("BENCHWRIGHT_SMTP_USER", "me")
-    monkeypatch.setenv("BENCHWRIGHT_SMTP_PASSWORD", "pa55w0rd")
-    with mail_receiver(certificate, implicit=scheme == "smtps", login=("me", "pa55w0rd")) as server:
-        sent, heard = send(["email:a@example.org,b@example.org"], tmp_path, smtp=f"{scheme}://{server.place}")
-    assert sent == Notified(delivered=1), heard.troubles
-    (message,) = server.messages
-    assert server.encrypted == [True]
-    assert server.envelopes[0][1] == ["a@example.org", "b@example.org"]
-    assert message["Subject"].startswith("benchwright: sort control → sort treatment: 1 regressed")
-    assert "▼ regressed: sort time" in message.get_content()
-    assert "https://example.org/run?a=1&b=<2>" in message.get_content()
-
-
-def test_a_wrong_password_is_told_without_it(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    monkeypatch.setenv("BENCHWRIGHT_SMTP_USER", "me")
-    monkeypatch.setenv("BENCHWRIGHT_SMTP_PASSWORD", "pa55w0rd")
-    with mail_receiver(certificate, login=("me", "other")) as server:
-        sent, heard = send(["email:a@example.org"], tmp_path, smtp=server.place)
-    assert sent == Notified(waiting=1)
-    assert "BENCHWRIGHT_SMTP_PASSWORD" in heard.troubles[0]
-    assert "pa55w0rd" not in heard.troubles[0]
-    assert server.conversations == 1
-
-
-def test_a_mail_server_nobody_vouches_for_or_without_tls_gets_nothing(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    with mail_receiver(certificate) as server:
-        _, heard = send(["email:a@example.org"], tmp_path, smtp=server.place)
-        assert "certificate is not trusted" in heard.troubles[0]
-    with mail_receiver() as plain:
-        _, heard = send(["email:a@example.org"], tmp_path / "other", smtp=plain.place)
-        assert "no encryption" in heard.troubles[0]
-        assert plain.messages == []
-        sent, _ = send(["email:a@example.org"], tmp_path / "third", smtp=f"smtp+plain://{plain.place}")
-        assert sent == Notified(delivered=1)
-
-
-def test_mail_is_tried_again_where_that_helps(tmp_path: Path) -> None:
-    with mail_receiver() as server:
-        server.refusals = ["451 later"]
-        smtp = f"smtp+plain://{server.place}"
-        assert send(["email:a@example.org"], tmp_path, smtp=smtp)[0] == Notified(delivered=1)
-        server.refusals = ["554 never"]
-        sent, heard = send(["email:b@example.org"], tmp_path, smtp=smtp)
-        assert sent == Notified(waiting=1)
-        assert "554" in heard.troubles[0]
-        assert server.refusals == []
-        sent, heard = send(["email:nobody@example.org"], tmp_path, smtp=smtp)
-        assert "nobody@example.org (550)" in heard.troubles[0]
-
-
-def test_a_title_with_line_ends_adds_no_header_to_a_mail(tmp_path: Path) -> None:
-    notice = a_notice(title="slow\nBcc: everyone@example.org\r\n\r\nhello")
-    with mail_receiver() as server:
-        send(["email:a@example.org"], tmp_path, notice, smtp=f"smtp+plain://{server.place}")
-    (message,) = server.messages
-    assert message["Bcc"] is None
-    assert server.envelopes[0][1] == ["a@example.org"]
 
 
 CASE = {"failure": ({"message", "type"}, set[str]()), "error": ({"message", "type"}, set[str]())}
@@ -359,9 +282,7 @@ def test_on_a_github_runner_annotations_come_with_the_comment(
         ("webhok:https://x/S3CRET", "did you mean 'webhook'"),
         ("webhook:", "does not say where to"),
         ("webhook:ftp://x/S3CRET", "no http or https"),
-        ("email:me", "no email address"),
-        ("email:a@b\nBcc:x@y", "no email address"),
-        ("email:a@b", "needs a mail server"),
+        ("email:a@b", "use --notify webhook:URL"),
         ("junit:/nowhere/x/y.xml", "no folder /nowhere/x"),
         ("junit:/tmp", "is a folder"),
         ("https://x/S3CRET", "no such receiver: 'https'"),
@@ -371,25 +292,6 @@ def test_a_wrong_target_is_refused_before_anything_is_measured(word: str, said: 
     with pytest.raises(InvalidInput, match=re.escape(said)) as error:
         targets_of([word], env=NOTHING)
     assert "S3CRET" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("smtp", "env", "said"),
-    [
-        ("smtp://me:pw@host", {}, "does not belong here"),
-        ("http://host", {}, "is no mail server"),
-        ("host:x", {}, "is no mail server"),
-        ("smtp+plain://host", {"BENCHWRIGHT_SMTP_PASSWORD": "pw"}, "in the clear"),
-    ],
-)
-def test_a_wrong_mail_server_is_refused(smtp: str, env: dict[str, str], said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
-        targets_of(["email:a@b.org"], smtp=smtp, env=env)
-
-
-def test_the_mail_server_may_come_from_the_environment() -> None:
-    (target,) = targets_of(["email:a@b.org"], env={"BENCHWRIGHT_SMTP": "mail.example.org"})
-    assert str(target) == "email to a@b.org by mail.example.org:587"
 
 
 def test_secrets_in_names_are_not_sent() -> None:
@@ -421,7 +323,6 @@ def test_compare_tells_whoever_is_named_and_its_exit_code_stays(tmp_path: Path) 
         "--notify",
         "github:c.md",
     ]
-    bw.env["BENCHWRIGHT_SMTP"] = ""
     done = bw(*words)
     assert "not notified" in done.stderr
     assert "S3CRET" not in done.stderr
@@ -429,4 +330,9 @@ def test_compare_tells_whoever_is_named_and_its_exit_code_stays(tmp_path: Path) 
     assert root.attrib["tests"] == "1"
     assert "too few" in (tmp_path / "v.xml").read_text() or "launches" in (tmp_path / "v.xml").read_text()
     assert (tmp_path / "c.md").read_text().startswith("<!-- benchwright: compare -->")
-    assert "needs a mail server" in bw("compare", "one", "two", "--notify", "email:a@b.org", code=2).stderr
+
+
+def test_the_option_of_mail_names_the_webhook(tmp_path: Path) -> None:
+    bw = CommandLine(tmp_path / "base", tmp_path)
+    for command in ("ab", "compare", "history", "watch"):
+        assert "use --notify webhook:URL" in bw(command, "--smtp", "mail.example.org", code=2).stderr

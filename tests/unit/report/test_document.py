@@ -23,11 +23,11 @@ from benchwright.core.results.summary import Interval
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.html.tables import html_table
-from benchwright.report.markdown import markdown_table
 from benchwright.report.registry import reporter_named
 from benchwright.report.tables.comparison import comparison_table
 from benchwright.report.tables.scores import OURS
 from benchwright.report.text.layout import table_lines
+from benchwright.report.text.markdown import markdown_table
 
 FORMATS = ("screen", "markdown", "html", "csv", "json")
 BUSY = Note(text="ran while the machine was busy", evidence="got 36 % of the CPU time it wanted", kind="busy")

@@ -20,8 +20,8 @@ from benchwright.report.base import Report
 from benchwright.report.document import Figure
 from benchwright.report.html.picture import html_picture
 from benchwright.report.pictures import comparison_picture, run_picture
+from benchwright.report.tables.ab import ab_text
 from benchwright.report.text.axis import log_ticks, ticks
-from benchwright.report.text.picture import figure_lines
 
 
 def measured(name: str, *values: float, metric: str = "rate", unit: str = "items/s") -> Result:
@@ -148,9 +148,19 @@ def test_an_effect_beyond_the_axis_lies_at_its_end() -> None:
     assert figure.at(3900.0) == 1.0
     assert 'class="dot off"' in html_picture(figure)
     assert "beyond the axis" in html_picture(figure)
-    assert "›" in "".join(figure_lines(figure, 80))
     assert [row.value is None for row in figure.rows] == [False, True]
     assert "nan" not in html_picture(figure)
+
+
+def test_in_a_terminal_an_effect_beyond_the_axis_lies_at_its_end_and_an_infinite_one_is_not_drawn() -> None:
+    far = msgspec.structs.replace(effect("a", 40.0, 30.0, 50.0), pairs=(40.0, 41.0))
+    endless = msgspec.structs.replace(effect("b", math.inf, math.nan, math.nan), pairs=(math.inf, math.inf))
+    text = ab_text(Comparison(control="c", treatment="t", margin=0.02, effects=(far, endless)))
+    _, _, drawn = text.partition("paired differences")
+    assert "a rate" in drawn
+    assert all(line.endswith("›") for line in drawn.splitlines()[1:3])
+    assert "b rate" not in drawn
+    assert "paired" not in ab_text(Comparison(control="c", treatment="t", margin=0.02, effects=(endless,)))
 
 
 @pytest.mark.parametrize("ends", [(0, 1), (199, 281), (-0.3, 0.3), (1e-9, 3e-9), (5, 5.0001), (0, 1e12)])

@@ -87,15 +87,14 @@ def histories(results: Results, order: HistoryOrder) -> Histories:
 
 def _of_run(run: Run, order: HistoryOrder, known: set[str]) -> Iterator[_Measured]:
     from benchwright.analysis.summary import summarize
-    from benchwright.report.plots import chosen
-    from benchwright.report.text.metrics import headline_metrics
+    from benchwright.report.text.metrics import chosen_metric
 
     for result in run.results:
         if not _meant(result.benchmark, order.benchmark):
             continue
         summaries = summarize(result.counted, run.workers, percentiles=False)
         known.update(summary.metric for summary in summaries)
-        summary = chosen(summaries, headline_metrics(summaries), order.metric)
+        summary = chosen_metric(summaries, order.metric)
         if summary is None or not math.isfinite(summary.value):
             continue
         setting = _setting(result.benchmark)

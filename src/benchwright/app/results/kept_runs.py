@@ -104,7 +104,7 @@ class Results:
                 if self.url != self._own_url:
                     raise
                 # The default store: another URL is no remedy, something else is in its place.
-                remedy = "rebuild it from the run folders: benchwright store rebuild"
+                remedy = "move it away, then rebuild the store from the run folders: benchwright store rebuild"
                 raise ForeignStore(error.what, where=self.url, remedy=remedy) from None
         return self._store
 

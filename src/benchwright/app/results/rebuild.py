@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,28 +53,17 @@ def rebuild(results: Results) -> Iterator[Rebuilt]:
     """Makes the store anew, whatever state the old one is in.
 
     A store that is a file is made beside the old one and takes its place at the end; on a server every run is ingested
-    again, into new tables if the old ones are broken. What is no store of ours, or of a newer version, is ForeignStore and
-    stays. An old one that could not be read to its end is kept beside the new one.
+    again. What is no store of ours, or of a newer version, is ForeignStore and stays. An old one that could not be read to
+    its end is kept beside the new one.
     """
-    own = results.base.path / "store.db"
-    if results.url == str(own) and os.path.lexists(own) and not own.is_file():
-        yield Rebuilt(None, f"what was there instead of a store is kept as {_moved_aside(own)}")
     path = _store_file(results.url)
     if path is None:
-        yield from _rebuild_on_server(results)
+        yield from fill(results, replace=True)
         return
     results.close()
     with _room_beside(path) as aside:
         yield from _rebuild_beside(path, aside, results)
     yield from _fill_late(results)
-
-
-def _rebuild_on_server(results: Results) -> Iterator[Rebuilt]:
-    from benchwright.store.setting_aside import set_broken_tables_aside
-
-    if (kept := set_broken_tables_aside(results.url)) is not None:
-        yield Rebuilt(None, f"the tables of the old store were broken; they are kept in the schema {kept}")
-    yield from fill(results, replace=True)
 
 
 def _rebuild_beside(path: Path, aside: Path, results: Results) -> Iterator[Rebuilt]:
@@ -249,9 +237,10 @@ def _fill_late(results: Results) -> Iterator[Rebuilt]:
 
 def _old_store(path: Path, results: Results) -> _Old:
     from benchwright.store.base import open_store
+    from benchwright.store.schema import VERSION
 
     try:
-        return _Old(_current(open_store(str(path), create=False)))
+        store = open_store(str(path), create=False)
     except NoStoreYet:
         return _Old(None)
     except ForeignStore as error:
@@ -261,21 +250,13 @@ def _old_store(path: Path, results: Results) -> _Old:
         return _Old(None, unreadable=True)
     except Exception:  # damage can lead to anything
         return _Old(None, unreadable=True)
-
-
-def _current(store: RunStore) -> RunStore:
-    """The same store, brought to this version if it is older."""
-    from benchwright.store.base import RunFilter
-
     try:
-        store.runs(RunFilter(), limit=1)
-    except StoreTrouble:
-        try:
+        if store.schema_version() != VERSION:
             store.migrate()
-        except BaseException:
-            store.close()
-            raise
-    return store
+    except Exception:  # as above
+        store.close()
+        return _Old(None, unreadable=True)
+    return _Old(store)
 
 
 def _retired(old: _Old, path: Path) -> bool:
@@ -301,14 +282,8 @@ def _take_place(aside: Path, path: Path, *, keep_old: bool) -> Path | None:
         if kept is not None and os.path.lexists(old):
             os.replace(old, f"{kept}{suffix}")
         elif suffix:
-            _remove(old)
+            old.unlink(missing_ok=True)
     os.replace(aside, path)
-    return kept
-
-
-def _moved_aside(path: Path) -> Path:
-    kept = _free_name(path)
-    os.replace(path, kept)
     return kept
 
 
@@ -333,8 +308,6 @@ def _room_beside(path: Path) -> Iterator[Path]:
     """An empty file, for this process alone, in which the new store is made; StoreTrouble if another one is at it."""
     aside = path.with_name(f"{path.name}.rebuilding")
     aside.parent.mkdir(parents=True, exist_ok=True)
-    if os.path.lexists(aside) and not aside.is_file():
-        _remove(aside)
     handle = os.open(aside, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:
@@ -343,19 +316,12 @@ def _room_beside(path: Path) -> Iterator[Path]:
             raise StoreTrouble("is being rebuilt already", where=str(path), remedy="wait for that") from None
         os.ftruncate(handle, 0)  # what a killed one left
         for suffix in _BESIDE_DATABASE:
-            _remove(aside.with_name(aside.name + suffix))
+            aside.with_name(aside.name + suffix).unlink(missing_ok=True)
         try:
             yield aside
         except BaseException:
             for suffix in ("", *_BESIDE_DATABASE):
-                _remove(aside.with_name(aside.name + suffix))
+                aside.with_name(aside.name + suffix).unlink(missing_ok=True)
             raise
     finally:
         os.close(handle)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

@@ -34,7 +34,7 @@ Examples:
 _WITHOUT = (*REPLACED, "commands", "interleave", "turns", "platform", "device_names", "excluded_devices")
 _OWN = (
     *("control", "treatment", "build", "repo_dir", "fail_on"),
-    *("output", "markdown", "junit", "notify", "smtp", "explain"),
+    *("output", "markdown", "junit", "notify", "explain"),
 )
 
 
@@ -71,7 +71,7 @@ _OWN = (
 @click.option(
     "--explain", is_flag=True, help="If it regressed, say why: launch both sides again, profiled, and see what differs."
 )
-@notifying.notify_options
+@notifying.notify_option
 @target_options(without=_WITHOUT)
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
@@ -88,7 +88,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
         _refuse_bare_revisions(targets, ctx.meta.get("command", ()))
     order = order_from(ctx, values, targets)
     files = _files(own)
-    receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])), own["smtp"])
+    receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])))
     as_json = values["as_json"]
     with open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
         progress.begin("getting ready")

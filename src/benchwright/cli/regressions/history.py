@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.cli.regressions.notifying import notify_options, targets, tell
+from benchwright.cli.regressions.notifying import notify_option, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
@@ -40,7 +40,7 @@ Examples:
 @click.option("--format", "format_", type=click.Choice(_FORMATS), help="[default: by the file's ending, else screen]")
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@notify_options
+@notify_option
 @where_options
 def command(
     benchmark: str | None,
@@ -56,7 +56,6 @@ def command(
     output: str | None,
     as_json: bool,
     notify: tuple[str, ...],
-    smtp: str | None,
     base: str | None,
     store: str | None,
 ) -> int:
@@ -71,7 +70,7 @@ def command(
     from benchwright.report.tables.history import change_words, heading
 
     format_ = chosen_format("history", format_, output, as_json=as_json)
-    receivers = targets(notify, smtp)
+    receivers = targets(notify)
     with Working("reading the runs"), open_results(base, store) as results:
         order = HistoryOrder(
             benchmark=benchmark or last_benchmark(results),

@@ -1,4 +1,4 @@
-"""`--notify` and `--smtp`, of every command that ends with verdicts."""
+"""`--notify`, of every command that ends with verdicts."""
 
 from __future__ import annotations
 
@@ -17,29 +17,23 @@ if TYPE_CHECKING:  # most commands notify nobody
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def notify_options(function: F) -> F:
-    """The command gets `notify`, a tuple of texts, and `smtp`."""
-    for option in (
-        click.option("--smtp", metavar="HOST[:PORT]", help="Mail server for email.  [default: $BENCHWRIGHT_SMTP]"),
-        click.option(
-            "--notify",
-            multiple=True,
-            metavar="WHERE",
-            help="Send the verdict: webhook:URL, email:ADDRESS, github:FILE (a comment), annotations, junit:FILE. "
-            "Repeatable.",
-        ),
-    ):
-        function = option(function)
-    return function
+def notify_option(function: F) -> F:
+    """The command gets `notify`, a tuple of texts."""
+    return click.option(
+        "--notify",
+        multiple=True,
+        metavar="WHERE",
+        help="Send the verdict: webhook:URL, github:FILE (a comment), annotations, junit:FILE. Repeatable.",
+    )(function)
 
 
-def targets(notify: tuple[str, ...], smtp: str | None) -> list[Target]:
+def targets(notify: tuple[str, ...]) -> list[Target]:
     """Refused before anything is measured if they are wrong."""
     if not notify:
         return []
     from benchwright.regress.notify.targets import targets_of
 
-    return targets_of(notify, smtp=smtp)
+    return targets_of(notify)
 
 
 def tell(notice: Notice, chosen: list[Target], base: Path, code: int, observer: Observer | None = None) -> int:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from benchwright.cli.options import REPO_DIR_HELP, Count, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
-from benchwright.cli.regressions.notifying import notify_options
+from benchwright.cli.regressions.notifying import notify_option
 from benchwright.cli.regressions.notifying import targets as targets_of_notices
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.options.values import comma_words
@@ -120,7 +120,7 @@ def _dashed(word: str, known: set[str]) -> str:
     help="Take back what this commit was called for; measure nothing. It may be called anew.",
 )
 @decision_options
-@notify_options
+@notify_option
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each commit.")
 @target_options(without=_WITHOUT)
 @click.pass_context
@@ -144,7 +144,7 @@ def command(
     from benchwright.cli.regressions.watch_output import WatchScreen, marked_text
 
     own = {name: values.pop(name) for name in _OWN}
-    receivers = targets_of_notices(values.pop("notify"), values.pop("smtp"))
+    receivers = targets_of_notices(values.pop("notify"))
     decision = decision_of(values)
     order = _watch_order(order_from(ctx, values, targets), own, decision)
     if acknowledge is not None and forget is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.cli.regressions.notifying import notify_options, targets, tell
+from benchwright.cli.regressions.notifying import notify_option, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 )
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@notify_options
+@notify_option
 @where_options
 def command(
     runs: tuple[str, ...],
@@ -73,7 +73,6 @@ def command(
     output: str | None,
     as_json: bool,
     notify: tuple[str, ...],
-    smtp: str | None,
     base: str | None,
     store: str | None,
 ) -> int:
@@ -92,7 +91,7 @@ def command(
 
     format_ = chosen_format("compare", format_, output, as_json=as_json)
     words = _runs_to_compare(runs, baseline, between, run_to_run)
-    receivers = targets(notify, smtp)
+    receivers = targets(notify)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
             found = [results.run(word) for word in words]

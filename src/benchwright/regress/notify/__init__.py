@@ -1,1 +1,1 @@
-"""Telling others of verdicts: webhooks, email, GitHub comments and annotations, JUnit. `notify` is the one way in."""
+"""Telling others of verdicts: webhooks, GitHub comments and annotations, JUnit. `notify` is the one way in."""

@@ -1,4 +1,4 @@
-"""Where notices go: `--notify webhook:URL`, `email:ADDRESS`, `github:FILE`, `annotations`, `junit:FILE`."""
+"""Where notices go: `--notify webhook:URL`, `github:FILE`, `annotations`, `junit:FILE`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.files.whole_file import unwritable, write_whole
 from benchwright.delivery.http_post import checked_url, post_json
 from benchwright.regress.notify.junit import junit_xml
-from benchwright.regress.notify.mail import MailServer, mail_addresses, mail_server, send_mail
 from benchwright.regress.notify.notice import Notice
 from benchwright.regress.notify.texts import annotation_lines, comment_markdown, notice_text
 
 OPTION = "--notify"
-FORMS = "webhook:URL, email:ADDRESS, github:FILE, annotations or junit:FILE"
+FORMS = "webhook:URL, github:FILE, annotations or junit:FILE"
+INSTEAD_OF_MAIL = "use --notify webhook:URL, with a chat or mail service that takes webhooks"
 
 
 class Target(Protocol):
@@ -58,22 +58,6 @@ class Webhook(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"the webhook at {urlsplit(self.url).hostname}"
-
-
-class Mail(msgspec.Struct, frozen=True):
-    addresses: tuple[str, ...]
-    server: MailServer
-    is_remote = True
-
-    @property
-    def key(self) -> str:
-        return _key(",".join(self.addresses))
-
-    def deliver(self, notice: Notice, *, timeout_s: float) -> None:
-        send_mail(notice, self.addresses, self.server, timeout_s=timeout_s)
-
-    def __str__(self) -> str:
-        return f"email to {', '.join(self.addresses)} by {self.server}"
 
 
 class CommentFile(msgspec.Struct, frozen=True):
@@ -122,28 +106,28 @@ class JunitFile(msgspec.Struct, frozen=True):
         return f"JUnit in {self.path}"
 
 
-def targets_of(words: Sequence[str], *, smtp: str | None = None, env: Mapping[str, str] = os.environ) -> list[Target]:
+def targets_of(words: Sequence[str], *, env: Mapping[str, str] = os.environ) -> list[Target]:
     """The targets of `--notify`, each once; refused now rather than after hours of measuring."""
-    return list(dict.fromkeys(_target(word, smtp, env) for word in words))
+    return list(dict.fromkeys(_target(word, env) for word in words))
 
 
-def _target(word: str, smtp: str | None, env: Mapping[str, str]) -> Target:
+def _target(word: str, env: Mapping[str, str]) -> Target:
     kind, _, rest = word.strip().partition(":")
     where = f"{OPTION} {kind}"
     if kind == "annotations" and not rest:
         return Annotations()
-    if kind in ("webhook", "email", "github", "junit") and not rest:
+    if kind in ("webhook", "github", "junit") and not rest:
         raise InvalidInput("does not say where to", where=where, remedy=f"write {FORMS}")
     if kind == "webhook":
         return Webhook(checked_url(rest, where=where, remedy="write webhook:https://HOST/PATH"))
     if kind == "email":
-        return Mail(mail_addresses(rest, where=where), mail_server(smtp, env))
+        raise InvalidInput("benchwright sends no mail", where=where, remedy=INSTEAD_OF_MAIL)
     if kind == "github":
         return CommentFile(_path(rest, where), annotate=env.get("GITHUB_ACTIONS") == "true")
     if kind == "junit":
         return JunitFile(_path(rest, where))
     # Only its first word: what follows may be a secret.
-    near = did_you_mean(kind, ["webhook", "email", "github", "annotations", "junit"])
+    near = did_you_mean(kind, ["webhook", "github", "annotations", "junit"])
     raise InvalidInput(f"no such receiver: '{kind[:40]}'", where=OPTION, remedy=near or f"write {FORMS}")
 
 

@@ -1,4 +1,4 @@
-"""A notice in words: plain text for mail and chats, Markdown for a comment, and lines that GitHub's runner makes annotations of."""
+"""A notice in words: plain text for chats, Markdown for a comment, and lines that GitHub's runner makes annotations of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from benchwright.core.secrets.redact import redact_text
 from benchwright.regress.notify.notice import Finding, Notice, NoticeVerdict
-from benchwright.report.markdown import code, plain
+from benchwright.report.text.markdown import code, plain
 
 _MARKS = {
     Finding.REGRESSED: "▼",

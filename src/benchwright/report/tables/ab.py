@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,13 +11,12 @@ from msgspec.structs import replace
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.comparison import count_words, doubt_texts, warnings
 from benchwright.report.document import LUXURY, Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
-from benchwright.report.markdown import code, markdown_table, plain
 from benchwright.report.pictures import comparison_picture
 from benchwright.report.tables.comparison import MARKS, change, metric_words, small_print, sorted_effects
 from benchwright.report.text.layout import is_whole, table_lines, wrapped
+from benchwright.report.text.markdown import code, markdown_table, plain
 from benchwright.report.text.numbers import format_value
 from benchwright.report.text.one_line import clip
-from benchwright.report.text.picture import axis_line, drawn_row
 
 _MOST_DRAWN = 12
 _DOTS = " ·:⁝"
@@ -83,7 +83,7 @@ def _told(comparison: Comparison) -> tuple[list[Effect], list[str]]:
 
 
 def _drawing(comparison: Comparison, effects: Sequence[Effect], width: int) -> list[str]:
-    drawn = [e for e in effects if e.pairs][:_MOST_DRAWN]
+    drawn = [e for e in effects if e.pairs and math.isfinite(e.ratio)][:_MOST_DRAWN]
     if len({e.benchmark for e in effects}) == 1:
         drawn = [replace(e, benchmark="") for e in drawn]  # named above
     figure = comparison_picture(comparison, "Paired differences", effects=drawn)
@@ -95,7 +95,7 @@ def _drawing(comparison: Comparison, effects: Sequence[Effect], width: int) -> l
     for row in figure.rows:
         lines += [f" {clip(row.name, names):<{names}} {_dots(figure, row, room)}".rstrip()]
         lines += [f" {'':<{names}} {_interval(figure, row, room)}".rstrip()]
-    return ["", *lines, f" {'':<{names}} {axis_line(figure, room)}".rstrip(), ""]
+    return ["", *lines, f" {'':<{names}} {_axis_line(figure, room)}".rstrip(), ""]
 
 
 def _dots(figure: Figure, row: FigureRow, room: int) -> str:
@@ -111,7 +111,31 @@ def _dots(figure: Figure, row: FigureRow, room: int) -> str:
 
 
 def _interval(figure: Figure, row: FigureRow, room: int) -> str:
-    return drawn_row(figure, replace(row, dots=()), room)
+    """`●` the change, `━` its interval."""
+
+    def at(value: float) -> int:
+        return round(figure.at(value) * (room - 1))
+
+    assert row.value is not None
+    cells = [" "] * room
+    if figure.line is not None:
+        cells[at(figure.line)] = "┊"
+    if row.low is not None and row.high is not None:
+        cells[at(row.low) : at(row.high) + 1] = "━" * (at(row.high) - at(row.low) + 1)
+    cells[at(row.value)] = "●"
+    for value in (v for v in (row.value, row.low, row.high) if v is not None and figure.is_beyond(v)):
+        cells[0 if value < figure.low else -1] = "‹" if value < figure.low else "›"
+    return "".join(cells)
+
+
+def _axis_line(figure: Figure, room: int) -> str:
+    """The numbers below the axis, as many as have room."""
+    marks = [" "] * room
+    for value, words in figure.ticks:
+        start = min(max(round(figure.at(value) * (room - 1)) - len(words) // 2, 0), room - len(words))
+        if start >= 0 and not "".join(marks[max(start - 1, 0) : start + len(words) + 1]).strip():
+            marks[start : start + len(words)] = words
+    return "".join(marks)
 
 
 def _verdict(effect: Effect, margin: float, marks: dict[Verdict, str] = MARKS) -> Cell:

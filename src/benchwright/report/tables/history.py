@@ -12,9 +12,9 @@ from benchwright.core.results.comparison import Verdict
 from benchwright.core.results.history import BenchmarkHistory, HistoryChange
 from benchwright.report.csv import csv_text
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
-from benchwright.report.markdown import markdown_table, plain
 from benchwright.report.text.canvas import scatter
 from benchwright.report.text.layout import table_lines, wrapped
+from benchwright.report.text.markdown import markdown_table, plain
 from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.numbers import counted, format_value, json_body, moment
 

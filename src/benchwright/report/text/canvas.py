@@ -1,4 +1,4 @@
-"""Drawings in text: dots of Braille on a grid of characters, bars of blocks, and an axis on the left and below."""
+"""Drawings in text: dots of Braille on a grid of characters, and an axis on the left and below."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from benchwright.report.text.axis import Ticks, reach, ticks
-from benchwright.report.text.numbers import format_value
 
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille character: four rows of two dots
 _MOST_DIGITS = 6
 _SMALL = 1e-3  # smaller numbers are written with an exponent
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 Points = Sequence[tuple[float, float]]
 
 
@@ -45,33 +43,6 @@ def scatter(
         ground[round((x - first) / ((last - first) or 1) * (2 * columns - 1)) // 2] = sign
     foot = f"└{''.join(ground)}"
     return [*lines, f" {'':>{room}} {foot}", f" {'':>{room}}  {below:^{columns}}".rstrip()]
-
-
-def histogram(values: Sequence[float], *, width: int, rows: int, unit: str | None) -> list[str]:
-    """How many values lie where: a bar for each of `rows` equal ranges, with its middle and its count."""
-    finite = sorted(v for v in values if math.isfinite(v))
-    if not finite:
-        return []
-    low, high = finite[0], finite[-1]
-    wide = high / rows - low / rows
-    if not wide:
-        return [f" all {len(finite):,} are {format_value(low, unit)}"]
-    counts = [0] * rows
-    for value in finite:
-        counts[min(int((value / rows - low / rows) / wide * rows), rows - 1)] += 1
-    names = [axis_words(low + (i + 0.5) * wide, unit, high, wide / 4) for i in range(rows)]
-    room, most = max(map(len, names)), max(counts)
-    columns = max(width - room - len(f"{most:,}") - 4, 8)
-    return [
-        f" {name:>{room}} │{bar(count / most, columns)} {count:,}".rstrip() if count else f" {name:>{room}} │"
-        for name, count in zip(names, counts, strict=True)
-    ]
-
-
-def bar(share: float, columns: int) -> str:
-    """A bar over `share` of `columns`, to an eighth of a character; at least a sliver."""
-    eighths = max(1, round(share * columns * 8))
-    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
 def axis_marks(low: float, high: float, unit: str | None, most: int) -> Ticks:

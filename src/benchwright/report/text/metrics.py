@@ -32,6 +32,13 @@ def headline_metrics(summaries: Sequence[Summary]) -> list[Summary]:
     return [*(measured or [s for s in summaries if s.metric == "process.duration"]), *sampled]
 
 
+def chosen_metric(summaries: Sequence[Summary], metric: str | None) -> Summary | None:
+    """The metric that was asked for, else the one that the benchmark is known by."""
+    if metric is None:
+        return next(iter(headline_metrics(summaries)), None)
+    return next((summary for summary in summaries if summary.metric == metric), None)
+
+
 def _is_aside(summary: Summary) -> bool:
     """Whether it is about the machine, the workload or a part of a launch."""
     part = "rank" in summary.labels or "process" in summary.labels

@@ -20,7 +20,6 @@ from benchwright.kinds.suite.benchfile.benchfile import (
     BenchFacts,
     read_benchfile,
 )
-from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 
 HEAD = "from milabench.pack import Package\n"
 
@@ -152,7 +151,7 @@ def test_a_class_that_is_made_is_known_by_running_it_and_its_methods_too(tmp_pat
 @pytest.mark.parametrize(
     ("method", "phase"),
     [
-        ("    def build_run_plan(self):\n        return TorchrunAllGPU(super().build_run_plan())\n", RUN_METHODS),
+        ("    def build_run_plan(self):\n        return VoirCommand(super().build_run_plan())\n", RUN_METHODS),
         ("    def make_env(self):\n        return {**super().make_env(), 'A': '8'}\n", RUN_METHODS),
         ("    @property\n    def argv(self):\n        return [*super().argv, '--more']\n", PREPARE_METHODS),
         ("    async def prepare(self):\n        pass\n", PREPARE_METHODS),
@@ -236,17 +235,23 @@ def test_benchmate_is_taken_from_beside_the_benchmarks(tmp_path: Path) -> None:
     facts = read_benchfile(write(tmp_path / "benchmarks", {"a/main.py": main}) / "a")
     assert (facts.benchmate, facts.refusal()) == (str(tmp_path / "benchmate"), None)
     deeper = read_benchfile(write(tmp_path / "benchmarks", {"retired/b/main.py": main}) / "retired" / "b")
-    assert (deeper.benchmate, deeper.stand_in_note) == (str(tmp_path / "benchmate"), None)
+    assert (deeper.benchmate, deeper.refusal()) == (str(tmp_path / "benchmate"), None)
 
 
-def test_our_stand_in_takes_the_place_of_a_benchmate_that_is_nowhere_and_this_is_noted(tmp_path: Path) -> None:
+def test_a_benchmate_that_is_nowhere_is_refused_with_the_places_where_it_was_sought(tmp_path: Path) -> None:
     main = "import time\nfrom benchmate.observer import BenchObserver\n"
-    facts = read_benchfile(write(tmp_path / "a", {"main.py": main}))
-    assert (facts.benchmate, facts.refusal()) == (STAND_IN, None)
-    assert "main.py:2 uses benchmate" in str(facts.stand_in_note)
-    assert "stand-in" in str(facts.stand_in_note)
+    error = refused(read_benchfile(write(tmp_path / "benchmarks", {"a/main.py": main}) / "a"))
+    assert (error.where, error.line) == (str(tmp_path / "benchmarks" / "a" / "main.py"), 2)
+    assert f"neither in {tmp_path / 'benchmate'} nor in {tmp_path.parent / 'benchmate'}" in error.what
+    assert f"copy the folder benchmate of milabench's repository to {tmp_path / 'benchmate'}" in (error.remedy or "")
     required = read_benchfile(write(tmp_path / "b", {"main.py": main, "requirements.in": "benchmate @ file:x\n"}))
-    assert (required.benchmate, required.stand_in_note) == (None, None)
+    assert (required.benchmate, required.refusal()) == (None, None)
+    plan = f"{HEAD}from milabench.commands import TorchrunAllGPU\n__pack__ = Package\n"
+    started = read_benchfile(write(tmp_path / "d", {"main.py": "", "benchfile.py": plan}))
+    assert "uses benchmate" in refused(started).what
+    assert started.refusal({"launcher": "torchrun"}) is None
+    tried = read_benchfile(write(tmp_path / "c", {"main.py": "try:\n    import benchmate\nexcept ImportError: pass\n"}))
+    assert (tried.benchmate, tried.refusal()) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -258,27 +263,7 @@ def test_our_stand_in_takes_the_place_of_a_benchmate_that_is_nowhere_and_this_is
     ],
 )  # fmt: skip
 def test_benchmate_is_needed_by_modules_functions_and_torchrun(tmp_path: Path, files: dict[str, str]) -> None:
-    assert read_benchfile(write(tmp_path / "a", files)).benchmate == STAND_IN
-
-
-@pytest.mark.parametrize(
-    ("main", "missing"),
-    [
-        ("import benchmate.warden\n", "benchmate.warden"),
-        ("import os\nfrom benchmate.warden import x\n", "benchmate.warden"),
-        ("from benchmate.metrics import (\n    StopProgram,\n    Sparkle,\n)\n", "benchmate.metrics.Sparkle"),
-        ("from benchmate import warden\n", "benchmate.warden"),
-    ],
-)
-def test_a_name_that_the_stand_in_lacks_is_refused_with_its_place(tmp_path: Path, main: str, missing: str) -> None:
-    error = refused(read_benchfile(write(tmp_path / "a", {"main.py": main})))
-    assert f"has no {missing}" in error.what
-    assert (error.where, error.line) == (str(tmp_path / "a" / "main.py"), main.count("import os") + 1)
-    assert "copy milabench's benchmate folder" in (error.remedy or "")
-    maybe = (
-        "try:\n    import benchmate.warden\nexcept ImportError: pass\nfrom benchmate.observer import BenchObserver\n"
-    )
-    assert read_benchfile(write(tmp_path / "b", {"main.py": maybe})).refusal() is None
+    assert "uses benchmate" in refused(read_benchfile(write(tmp_path / "a", files))).what
 
 
 def test_many_entries_of_one_folder_read_it_once(tmp_path: Path) -> None:

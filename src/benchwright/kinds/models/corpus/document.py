@@ -12,8 +12,8 @@ from benchwright.kinds.models.corpus.entries import Corpus
 from benchwright.kinds.models.corpus.summaries import common_notes
 from benchwright.kinds.models.corpus.tables import causes_table, funnel_table, matrix_table, runtimes_table, tasks_table
 from benchwright.report.document import Callout, ReportSection, ReportTable
-from benchwright.report.markdown import bullets, code, markdown_table, plain
 from benchwright.report.text.layout import left_out_words, table_lines, wrapped
+from benchwright.report.text.markdown import bullets, code, markdown_table, plain
 from benchwright.report.text.numbers import counted, json_body
 from benchwright.report.text.one_line import titled
 

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.suite.benchfile.stand_in import STAND_IN, unknown_imports
 from benchwright.kinds.suite.benchfile.syntax import Overridden, Unclear, read_pack_class
 
 BENCHFILE = "benchfile.py"
@@ -51,6 +50,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
     column: int | None = None
     text: str | None = None
+    of_plan: bool = False  # an entry that says itself how to run is not affected
 
     def error(self) -> InvalidInput:
         return InvalidInput(
@@ -70,7 +70,6 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
     has_voirfile: bool = False
     imports_voir: bool = False
     benchmate: str | None = None  # the folder that holds the package, if the folder's scripts import it
-    stand_in_note: str | None = None  # where the stand-in would be used
     notes: tuple[str, ...] = ()
     trouble: Trouble | None = None
 
@@ -97,10 +96,10 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def refusal(self, entry: Mapping[str, object] = {}) -> InvalidInput | None:
         """Why the folder cannot be run as it is, or None."""
-        unused = entry.get(IGNORED) == ATTRIBUTES_ONLY
-        if self.trouble is None or (unused and self.trouble.where == os.path.join(self.folder, BENCHFILE)):
+        if self.trouble is None or (self.trouble.of_plan and _says_how_to_run(entry)):
             return None
-        return self.trouble.error()
+        unused = entry.get(IGNORED) == ATTRIBUTES_ONLY
+        return None if unused and self.trouble.where == os.path.join(self.folder, BENCHFILE) else self.trouble.error()
 
 
 def _says_how_to_run(entry: Mapping[str, Any]) -> bool:
@@ -211,10 +210,8 @@ def _with_scripts(facts: BenchFacts) -> BenchFacts:
     )
     for path, text in scanned.items():
         use = _USES_BENCHRUN if path.name == BENCHFILE else _IMPORTS_BENCHMATE
-        if found := use.search(text):
-            place = path.relative_to(folder) if path.is_relative_to(folder) else path
-            line = text.count(b"\n", 0, found.start()) + 1
-            return _with_known_names(_with_benchmate(facts, f"{place}:{line}"), scanned)
+        if (found := _needed(use, text)) is not None:
+            return _with_benchmate(facts, path, text.count(b"\n", 0, found.start()) + 1)
     return facts
 
 
@@ -228,35 +225,29 @@ def _scripts(place: Path) -> list[Path]:
         return []
 
 
-def _with_benchmate(facts: BenchFacts, place: str) -> BenchFacts:
-    """It lies beside `benchmarks/`, or else our stand-in does. Where requirements name it, it is the user's own business.
+def _with_benchmate(facts: BenchFacts, script: Path, line: int) -> BenchFacts:
+    """The package beside `benchmarks/`; trouble if there is none. Where requirements name it, it is the user's own business.
     The folder may be one level deeper, as in `benchmarks/retired`."""
     if any(b"benchmate" in _beginning(Path(facts.folder) / name) for name in facts.requirements):
         return facts
-    above = Path(facts.folder).resolve().parents[1:3]
-    for own in (folder / "benchmate" for folder in above):
+    sought = [above / "benchmate" for above in Path(facts.folder).resolve().parents[1:3]]
+    for own in sought:
         if (own / "benchmate" / "__init__.py").is_file():
             return msgspec.structs.replace(facts, benchmate=str(own))
-    beside = above[0] / "benchmate" if above else "benchmate"
-    note = f"{place} uses benchmate, and {beside} does not exist: benchwright's stand-in takes its place"
-    return msgspec.structs.replace(facts, benchmate=STAND_IN, stand_in_note=note)
+    trouble = Trouble(
+        what=f"it uses benchmate, which is neither in {' nor in '.join(map(str, sought))}",
+        where=str(script),
+        line=line,
+        of_plan=script.name == BENCHFILE,
+        remedy=f"copy the folder benchmate of milabench's repository to {sought[0]}, or name benchmate in requirements.in",
+    )
+    return facts if facts.trouble is not None else msgspec.structs.replace(facts, trouble=trouble)
 
 
-def _with_known_names(facts: BenchFacts, scanned: Mapping[Path, bytes]) -> BenchFacts:
-    """Trouble, if a script needs what our stand-in does not have."""
-    if facts.benchmate != STAND_IN or facts.trouble is not None:
-        return facts
-    beside = Path(facts.folder).resolve().parent.parent / "benchmate"
-    for path, text in scanned.items():
-        for unknown in unknown_imports(text):
-            trouble = Trouble(
-                what=f"benchwright's stand-in for benchmate has no {unknown.name}",
-                where=str(path),
-                line=unknown.line,
-                remedy=f"copy milabench's benchmate folder to {beside}, or name where to get it in requirements.in",
-            )
-            return msgspec.structs.replace(facts, trouble=trouble)
-    return facts
+def _needed(use: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
+    """The first place where it is used; not an import that a script tries."""
+    found = use.finditer(text)
+    return next((match for match in found if not text[: match.start()].rstrip().endswith(b"try:")), None)
 
 
 def _beginning(path: Path) -> bytes:

@@ -107,9 +107,6 @@ class SuitePlanner(Planner):
         parts = self._parts_of(benchmark)
         chosen = parts.words.batch_size
         notes = [chosen.note] if chosen is not None and chosen.note is not None else []
-        stand_in = read_benchfile(parts.place.folder.path).stand_in_note
-        if stand_in is not None and not parts.place.has_own_benchmate:
-            notes.append(stand_in)
         if self._facts.emulated:
             real = len(self._facts.real_devices)
             notes.append(f"{len(self._facts.devices)} devices are emulated; the machine has {real}")

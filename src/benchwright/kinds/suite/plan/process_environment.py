@@ -77,20 +77,15 @@ class BenchmarkPlace:
 
     def _has_benchmate(self) -> bool:
         """An environment of ours has it installed; in somebody else's one looks."""
-        return self._is_ours or self.has_own_benchmate
+        if self._is_ours:
+            return True
+        prefix = os.path.dirname(os.path.dirname(self.python))
+        return bool(glob.glob(os.path.join(glob.escape(prefix), "lib", "python*", "*-packages", "*benchmate*")))
 
     @property
     def _is_ours(self) -> bool:
         venv = self.folders["venv"]
         return self.python == f"{venv}/bin/python" and (os.path.islink(venv) or not os.path.lexists(venv))
-
-    @property
-    def has_own_benchmate(self) -> bool:
-        """Whether it runs in somebody else's environment, and that one has benchmate."""
-        if self._is_ours:
-            return False
-        prefix = os.path.dirname(os.path.dirname(self.python))
-        return bool(glob.glob(os.path.join(glob.escape(prefix), "lib", "python*", "*-packages", "*benchmate*")))
 
 
 class MilabenchConfig:

@@ -14,7 +14,6 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.node.system import Node, System
-from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import refuse_unrunnable
 from benchwright.options.table import Options
@@ -68,16 +67,17 @@ def test_threads_are_set_as_milabench_does_and_the_entry_may_say_otherwise(tmp_p
 
 
 def test_benchmate_is_on_the_path_only_where_an_environment_is_not_ours_and_lacks_it(tmp_path: Path) -> None:
+    beside = tmp_path / "benchmate"
+    (beside / "benchmate").mkdir(parents=True)
+    (beside / "benchmate" / "__init__.py").write_text("")
     found = bench(tmp_path, "", main="import benchmate.ux\n")
     assert "PYTHONPATH" not in jobs_of(found)[0].env
     prefix = tmp_path / "theirs"
     site = prefix / "lib" / "python3.11" / "site-packages"
     site.mkdir(parents=True)
     paths = msgspec.structs.replace(PATHS, python=str(prefix / "bin" / "python"))
-    assert jobs_of(found, paths=paths)[0].env["PYTHONPATH"] == STAND_IN
-    assert "stand-in" in planned(found, paths=paths).notes["b"][0]
+    assert jobs_of(found, paths=paths)[0].env["PYTHONPATH"] == str(beside)
     (site / "benchmate").mkdir()
-    assert planned(found, paths=paths).notes == {}, "theirs runs, not the stand-in"
     assert "PYTHONPATH" not in jobs_of(found, paths=paths)[0].env, "their own benchmate is hidden"
 
 

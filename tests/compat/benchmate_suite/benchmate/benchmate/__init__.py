@@ -1,0 +1,1 @@
+"""As much of milabench's benchmate as the suite beside it uses."""

@@ -1,0 +1,7 @@
+from contextlib import contextmanager
+
+
+@contextmanager
+def long_action(msg):
+    print(msg)
+    yield
