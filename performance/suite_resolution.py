@@ -20,11 +20,10 @@ import yaml
 
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import SuitePaths, System
-from benchwright.options.table import Options
-from benchwright.kinds.base import Options
 from benchwright.kinds.registry import kind_of
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import read_suite
+from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
 
 BAR_S = 0.5

@@ -206,7 +206,7 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
     run = msgspec.structs.replace(run, results=tuple(r for r in run.results if r.benchmark.side != CONTROL))
     if not any(r.benchmark.result_prefix for r in run.results):
         return ()
-    from benchwright.exchange.driver.result_file import write_driver_result
+    from benchwright.compat.driver.result_file import write_driver_result
 
     written = write_driver_result(run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers)
     return written.problems

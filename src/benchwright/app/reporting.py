@@ -16,8 +16,8 @@ from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:  # most runs have no reporter, and need not wait for its modules
-    from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint
-    from benchwright.exchange.faipep.reports import HarnessReport
+    from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint
+    from benchwright.compat.faipep.reports import HarnessReport
 
 
 class Reporters(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ def reporters_of(options: Options) -> Reporters:
         _check_writable(local)
     if remote is None:
         return Reporters(local=local)
-    from benchwright.exchange.faipep.remote.endpoint import endpoint_of, token_of
+    from benchwright.compat.faipep.remote.endpoint import endpoint_of, token_of
 
     return Reporters(local=local, remote=endpoint_of(remote), token=token_of(options.remote_access_token))
 
@@ -72,8 +72,8 @@ class LocalReporter:
         self._write(run, [result.benchmark.name for result in run.results])
 
     def _write(self, run: Run, benchmarks: Collection[str]) -> None:
-        from benchwright.exchange.faipep.local_folder import write_reports
-        from benchwright.exchange.faipep.reports import reports_of
+        from benchwright.compat.faipep.local_folder import write_reports
+        from benchwright.compat.faipep.reports import reports_of
 
         for name in benchmarks:
             if name not in self._written:
@@ -86,7 +86,7 @@ def report_run(run: Run, reporters: Reporters, base: BaseFolder, local: LocalRep
 
     `local`: has already written some of them.
     """
-    from benchwright.exchange.faipep.reports import reports_of
+    from benchwright.compat.faipep.reports import reports_of
 
     found = reports_of(run)
     lost: list[str] = []
@@ -113,8 +113,8 @@ def send_reports(
 
     Whatever the server does not take stays in the spool. An error if the spool cannot be written to: these are lost then.
     """
-    from benchwright.exchange.faipep.remote.deliver import send_waiting, spool_reports
-    from benchwright.exchange.faipep.remote.spool import Spool
+    from benchwright.compat.faipep.remote.deliver import send_waiting, spool_reports
+    from benchwright.compat.faipep.remote.spool import Spool
 
     spool = Spool(base.path)
     for run, found in reports.items():

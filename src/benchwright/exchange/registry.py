@@ -17,13 +17,13 @@ IMPORTERS: Registry[Callable[[], Importer]] = Registry(
     ENTRY_POINT_GROUP,
     "importer",
     {
-        "hyperfine": "benchwright.exchange.hyperfine:HyperfineImporter",
-        "pytest-benchmark": "benchwright.exchange.pytest_benchmark:PytestBenchmarkImporter",
-        "google-benchmark": "benchwright.exchange.google_benchmark:GoogleBenchmarkImporter",
-        "asv": "benchwright.exchange.asv:AsvImporter",
-        "driver": "benchwright.exchange.driver.importer:DriverImporter",
-        "milabench": "benchwright.exchange.milabench.run_folder:MilabenchImporter",
-        "fai-pep": "benchwright.exchange.faipep.importer:FaiPepImporter",
+        "hyperfine": "benchwright.compat.importers.hyperfine:HyperfineImporter",
+        "pytest-benchmark": "benchwright.compat.importers.pytest_benchmark:PytestBenchmarkImporter",
+        "google-benchmark": "benchwright.compat.importers.google_benchmark:GoogleBenchmarkImporter",
+        "asv": "benchwright.compat.importers.asv:AsvImporter",
+        "driver": "benchwright.compat.driver.importer:DriverImporter",
+        "milabench": "benchwright.compat.milabench.run_folder:MilabenchImporter",
+        "fai-pep": "benchwright.compat.faipep.importer:FaiPepImporter",
     },
 )
 

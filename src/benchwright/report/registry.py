@@ -16,8 +16,8 @@ REPORTERS: Registry[Callable[[], Reporter]] = Registry(
         "csv": "benchwright.report.csv:CsvReporter",
         "markdown": "benchwright.report.markdown:MarkdownReporter",
         "html": "benchwright.report.html:HtmlReporter",
-        "driver": "benchwright.exchange.driver.result_file:DriverReporter",
-        "fai-pep": "benchwright.exchange.faipep.reports:FaiPepReporter",
+        "driver": "benchwright.compat.driver.result_file:DriverReporter",
+        "fai-pep": "benchwright.compat.faipep.reports:FaiPepReporter",
     },
 )
 

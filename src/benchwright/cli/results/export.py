@@ -93,10 +93,10 @@ def command(
 
 
 def _writer(chosen: str) -> Writer:
-    from benchwright.exchange.faipep.local_folder import export_faipep
-    from benchwright.exchange.milabench.export import export_milabench
-    from benchwright.exchange.mlflow import export_mlflow
-    from benchwright.exchange.tensorboard import export_tensorboard
+    from benchwright.compat.faipep.local_folder import export_faipep
+    from benchwright.compat.milabench.export import export_milabench
+    from benchwright.compat.trackers.mlflow import export_mlflow
+    from benchwright.compat.trackers.tensorboard import export_tensorboard
     from benchwright.report.export import export_csv, export_json, export_parquet
 
     writers: dict[str, Writer] = {
@@ -122,9 +122,9 @@ def _send(
 ) -> int:
     """1 if the server did not take everything; that waits in the base folder."""
     from benchwright.app.reporting import send_reports
-    from benchwright.exchange.faipep.remote.endpoint import endpoint_of, token_of
-    from benchwright.exchange.faipep.remote.spool import Spool
-    from benchwright.exchange.faipep.reports import HarnessReport, reports_of
+    from benchwright.compat.faipep.remote.endpoint import endpoint_of, token_of
+    from benchwright.compat.faipep.remote.spool import Spool
+    from benchwright.compat.faipep.reports import HarnessReport, reports_of
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)

@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchwright.analysis.summary import summarize
+from benchwright.compat.milabench.run_folder import MilabenchImporter
+from benchwright.compat.milabench.score import milabench_score
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.milabench.run_folder import MilabenchImporter
-from benchwright.exchange.milabench.score import milabench_score
 from benchwright.exchange.registry import import_results
 
-SAMPLES = Path(__file__).parents[2] / "compat" / "imports" / "milabench"
+SAMPLES = Path(__file__).parents[3] / "compat" / "imports" / "milabench"
 REAL = SAMPLES / "rijubigo.2023-03-24"
 fast = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIB = 2**20

@@ -14,17 +14,17 @@ import pytest
 from mutants import STRANGE
 
 from benchwright.analysis.summary import summarize
+from benchwright.compat.milabench.data_file import read_job_file
+from benchwright.compat.milabench.run_folder import MilabenchImporter
 from benchwright.core.errors import InvalidInput
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.exchange.foreign_json import MOST_JSON_BYTES, MOST_LINES_BYTES
-from benchwright.exchange.milabench.data_file import read_job_file
-from benchwright.exchange.milabench.run_folder import MilabenchImporter
 from benchwright.exchange.registry import import_results, importer_named
 
-SAMPLES = Path(__file__).parents[2] / "compat" / "imports"
+SAMPLES = Path(__file__).parents[3] / "compat" / "imports"
 ASV = [SAMPLES / f"asv_v{version}" / "sample-machine" / "e0a94ef3-existing-py3.11.json" for version in (1, 2)]
 both_versions_of_asv = pytest.mark.parametrize("path", ASV, ids=["version 1", "version 2"])
 

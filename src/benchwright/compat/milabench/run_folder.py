@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from benchwright.compat.milabench.data_file import JobFile, looks_like_milabench, read_job_file
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.voir import TRAIN, UNNAMED, is_number
@@ -24,7 +25,6 @@ from benchwright.core.results.launches import only_whole, worst_overlap
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, as_count, instant, make_machine, measurement, moment
-from benchwright.exchange.milabench.data_file import JobFile, looks_like_milabench, read_job_file
 from benchwright.runs.assembly import status_of
 
 TOOL = "milabench"

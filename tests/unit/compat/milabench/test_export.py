@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchwright.compat.milabench.export import export_milabench
+from benchwright.compat.milabench.score import milabench_score
 from benchwright.core.benchmark import BenchmarkFolder, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator
@@ -20,8 +22,6 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.milabench.export import export_milabench
-from benchwright.exchange.milabench.score import milabench_score
 from benchwright.exchange.registry import import_results
 
 MIB = 2**20

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from benchwright.compat.faipep.remote.endpoint import Endpoint
 from benchwright.delivery.spool import SpoolFolder, Waiting
-from benchwright.exchange.faipep.remote.endpoint import Endpoint
 
 FORMAT, VERSION = "benchwright-spool", 1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint
 from benchwright.delivery.http_post import post_json
 from benchwright.delivery.not_taken import NotTaken
-from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint
 
 
 def post(endpoint: Endpoint, token: AccessToken, logs: Sequence[object], *, timeout_s: float) -> None:

@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.agent.machine.fingerprint import read_machine
+from benchwright.compat.faipep.local_folder import export_faipep
+from benchwright.compat.faipep.names import file_name, platform_of
+from benchwright.compat.faipep.reports import reports_of
 from benchwright.core.errors import CannotWrite, InvalidInput
 from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.faipep.local_folder import export_faipep
-from benchwright.exchange.faipep.names import file_name, platform_of
-from benchwright.exchange.faipep.reports import reports_of
 from benchwright.exchange.registry import import_results
 
 REAL = Path(__file__).parents[3] / "compat" / "imports" / "faipep"

@@ -9,12 +9,12 @@ from typing import Any
 import builders
 import pytest
 
+from benchwright.compat.trackers.mlflow import export_mlflow
+from benchwright.compat.trackers.tensorboard import export_tensorboard
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.note import Note
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.mlflow import export_mlflow
-from benchwright.exchange.tensorboard import export_tensorboard
 
 BUSY = Note(text="ran while the machine was busy", kind="busy")
 SPEEDS = (10.0, 12.0, 11.0, 13.0, 9.0, 14.0)

@@ -9,14 +9,14 @@ from functools import partial
 
 import msgspec
 
+from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint
+from benchwright.compat.faipep.remote.messages import logs_of
+from benchwright.compat.faipep.remote.post import post
+from benchwright.compat.faipep.remote.spool import Spool, Spooled
+from benchwright.compat.faipep.reports import HarnessReport
 from benchwright.delivery.attempts import USUAL_LIMITS, SendLimits, sent_in_time
 from benchwright.delivery.not_taken import NotTaken
 from benchwright.delivery.spool import Waiting, claimed
-from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint
-from benchwright.exchange.faipep.remote.messages import logs_of
-from benchwright.exchange.faipep.remote.post import post
-from benchwright.exchange.faipep.remote.spool import Spool, Spooled
-from benchwright.exchange.faipep.reports import HarnessReport
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):

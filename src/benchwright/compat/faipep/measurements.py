@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
+from benchwright.compat.faipep.record_file import RecordBody, middle_of, numbers
+from benchwright.compat.faipep.records import our_unit
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.specification import CONTROL, ERROR, TREATMENT
 from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, check_aggregate
-from benchwright.exchange.faipep.record_file import RecordBody, middle_of, numbers
-from benchwright.exchange.faipep.records import our_unit
 from benchwright.exchange.imported_run import SOURCE
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET, ObserverRecord, number_in

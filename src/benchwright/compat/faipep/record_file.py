@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from benchwright.compat.faipep.records import OWN, PLACES
 from benchwright.core.errors import InvalidInput
-from benchwright.exchange.faipep.records import OWN, PLACES
 from benchwright.exchange.foreign_json import body_of, load, read_foreign
 from benchwright.kinds.spec.observers.records import number_in
 

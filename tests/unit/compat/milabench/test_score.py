@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from suite_runs import failed, launch, measured, on_devices, result, run
 
+from benchwright.compat.milabench.score import milabench_row, milabench_score
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch
 from benchwright.core.status import Status
-from benchwright.exchange.milabench.score import milabench_row, milabench_score
 
 
 def imported(*rates: float, success: bool = True, device: int | None = None, weight: float = 1.0) -> Launch:

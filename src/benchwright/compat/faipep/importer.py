@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchwright.compat.faipep.measurements import SideSeries, naming_of, sides_of
+from benchwright.compat.faipep.record_file import META_FILE, RecordBody, is_record, meta_in, records_in
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
@@ -20,8 +22,6 @@ from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
-from benchwright.exchange.faipep.measurements import SideSeries, naming_of, sides_of
-from benchwright.exchange.faipep.record_file import META_FILE, RecordBody, is_record, meta_in, records_in
 from benchwright.exchange.foreign_json import ForeignFile, body_of, load
 from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, moment
 

@@ -20,13 +20,13 @@ from command_line import CommandLine
 from report_server import ReportServer, report_server
 
 from benchwright.app.reporting import NotReported, Reporters, report_run
+from benchwright.compat.faipep.remote.deliver import Sent, send_waiting, spool_reports
+from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint, endpoint_of, token_of
+from benchwright.compat.faipep.remote.spool import Spool
+from benchwright.compat.faipep.reports import reports_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.delivery.attempts import SendLimits
-from benchwright.exchange.faipep.remote.deliver import Sent, send_waiting, spool_reports
-from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint, endpoint_of, token_of
-from benchwright.exchange.faipep.remote.spool import Spool
-from benchwright.exchange.faipep.reports import reports_of
 from benchwright.runs.base_folder import BaseFolder
 
 SECRET = "t0p-s3cret-token"

@@ -13,17 +13,17 @@ import pytest
 from builders import failed_result, result, run
 
 from benchwright.agent.machine.fingerprint import machine_uptime_s
+from benchwright.compat.driver.result_file import (
+    driver_result,
+    driver_results,
+    write_driver_result,
+)
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch
 from benchwright.core.status import Status
-from benchwright.exchange.driver.result_file import (
-    driver_result,
-    driver_results,
-    write_driver_result,
-)
 
 MIB = 1024 * 1024
 

@@ -11,13 +11,13 @@ from datetime import datetime
 
 import msgspec
 
+from benchwright.compat.faipep.names import platform_of
+from benchwright.compat.faipep.records import Record, golden_records, record_of, series_in
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.inputs.specification import CONTROL, GENERIC, SpecRevision
 from benchwright.core.run import Result, Run, why
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Status
-from benchwright.exchange.faipep.names import platform_of
-from benchwright.exchange.faipep.records import Record, golden_records, record_of, series_in
 from benchwright.kinds.registry import kind_of
 from benchwright.report.base import Report
 from benchwright.report.text.commands import command_line, words_of

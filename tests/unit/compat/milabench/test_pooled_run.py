@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 from suite_runs import failed, launch, result, run
 
+from benchwright.compat.milabench.pooled_run import pooled_run
+from benchwright.compat.milabench.run_folder import MilabenchImporter
+from benchwright.compat.milabench.score import milabench_score
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Status
-from benchwright.exchange.milabench.pooled_run import pooled_run
-from benchwright.exchange.milabench.run_folder import MilabenchImporter
-from benchwright.exchange.milabench.score import milabench_score
 
-REAL = Path(__file__).parents[2] / "compat" / "imports" / "milabench" / "rijubigo.2023-03-24"
+REAL = Path(__file__).parents[3] / "compat" / "imports" / "milabench" / "rijubigo.2023-03-24"
 
 
 def named(name: str, made: Run, **change: Any) -> Run:

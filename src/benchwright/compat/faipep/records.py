@@ -12,11 +12,11 @@ from decimal import Decimal
 
 import msgspec
 
+from benchwright.compat.faipep.statistics import RecordSide, difference, summary_of
 from benchwright.core.inputs.specification import ERROR
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
 from benchwright.core.run import Launch, Result
-from benchwright.exchange.faipep.statistics import RecordSide, difference, summary_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET, number_in
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME

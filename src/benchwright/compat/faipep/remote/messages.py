@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 
-from benchwright.exchange.faipep.records import Record
-from benchwright.exchange.faipep.reports import HarnessReport, encoded
+from benchwright.compat.faipep.records import Record
+from benchwright.compat.faipep.reports import HarnessReport, encoded
 
 _NUMBERS = ("time", "commit_time", "control_commit_time")
 _SUMMARIES = {"summary": "", "control_summary": "control_", "diff_summary": "diff_"}
