@@ -68,8 +68,8 @@ def measured(outside: CommandLine, made_once: MadeOnce) -> Measured:
 def test_the_kind_is_recognised_and_its_hooks_are_called(measured: Measured) -> None:
     outside, body = measured
     assert [result["benchmark"] for result in body["results"]] == ["first", "second"]
-    settings = json.loads((outside.last_run() / "plan.json").read_text())["settings"]
-    assert settings["interleave"] is True
+    options = json.loads((outside.last_run() / "plan.json").read_text())["options"]
+    assert options["interleave"] is True
     done = outside("run", "--format", "bench-list", "program.py", code=2)
     assert "program.py:2: this line names no command" in done.stderr.replace("\n", " ")
 
@@ -125,6 +125,11 @@ def test_the_importer_reads_its_files(outside: CommandLine) -> None:
         assert [run["id"].startswith("import.timings.") for run in listed] == [True] * number
     (outside.cwd / "bad.json").write_text('{"timings": {"sort": ["soon"]}}')
     assert "bad.json" in outside("import", "--from", "timings", "bad.json", code=2).stderr
+
+
+def test_the_hints_follow_what_is_refused(outside: CommandLine) -> None:
+    assert "no such option: --number; use --repeat N" in outside("run", "--number", "5", "--", "true", code=2).stderr
+    assert "use 'bw run -- python -c STATEMENT'" in outside("timeit", "pass", code=2).stderr
 
 
 def test_task_files_and_suites_reach_the_extractor(outside: CommandLine) -> None:

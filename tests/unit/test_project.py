@@ -24,7 +24,7 @@ ENTRY_POINTS = [
 ]
 SEAMS = {
     f"benchwright.{seam}"
-    for seam in ("kinds", "extractors", "samplers", "executors", "reporters", "importers", "stores")
+    for seam in ("kinds", "extractors", "samplers", "executors", "reporters", "importers", "stores", "hints")
 }
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

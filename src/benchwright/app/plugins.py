@@ -8,7 +8,7 @@ from benchwright.core.plugins.registry import Registry
 
 
 def all_registries() -> list[Registry[Any]]:
-    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers. Loads none of their variants."""
+    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers, hints. Loads none of their variants."""
     from benchmodels.runtimes import registry as runtimes
     from benchmodels.zoo import registry as zoos
     from benchwright.agent.extractors.registry import EXTRACTORS
@@ -16,6 +16,7 @@ def all_registries() -> list[Registry[Any]]:
     from benchwright.exchange.registry import IMPORTERS
     from benchwright.executors.registry import EXECUTORS
     from benchwright.kinds.registry import KINDS
+    from benchwright.options.hints import HINTS
     from benchwright.report.registry import REPORTERS
     from benchwright.store.base import STORES
 
@@ -29,4 +30,5 @@ def all_registries() -> list[Registry[Any]]:
         STORES,
         REPORTERS,
         IMPORTERS,
+        HINTS,
     ]

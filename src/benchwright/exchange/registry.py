@@ -13,19 +13,7 @@ from benchwright.core.run import Run
 from benchwright.exchange.base import ENTRY_POINT_GROUP, Importer
 from benchwright.exchange.foreign_json import MOST_LINES_BYTES, load, open_foreign
 
-IMPORTERS: Registry[Callable[[], Importer]] = Registry(
-    ENTRY_POINT_GROUP,
-    "importer",
-    {
-        "hyperfine": "benchwright.compat.importers.hyperfine:HyperfineImporter",
-        "pytest-benchmark": "benchwright.compat.importers.pytest_benchmark:PytestBenchmarkImporter",
-        "google-benchmark": "benchwright.compat.importers.google_benchmark:GoogleBenchmarkImporter",
-        "asv": "benchwright.compat.importers.asv:AsvImporter",
-        "driver": "benchwright.compat.driver.importer:DriverImporter",
-        "milabench": "benchwright.compat.milabench.run_folder:MilabenchImporter",
-        "fai-pep": "benchwright.compat.faipep.importer:FaiPepImporter",
-    },
-)
+IMPORTERS: Registry[Callable[[], Importer]] = Registry(ENTRY_POINT_GROUP, "importer")
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):

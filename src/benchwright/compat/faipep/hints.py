@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 COMMANDS = {
     "benchmark_driver": "use 'bw run --task-name NAME'",
     "benchmark_runner": "use 'bw run FILE --metrics-policy NAME --command-to-execute COMMAND'",
@@ -15,6 +17,11 @@ OPTIONS = {
 }
 
 
-def instead_of_option(name: str) -> str | None:
-    """What to do instead; an underscore is as good as a dash."""
-    return OPTIONS.get(name.replace("_", "-"))
+class FaiPepHints:
+    """An underscore is as good as a dash."""
+
+    def instead_of_command(self, words: Sequence[str]) -> str | None:
+        return COMMANDS.get(words[0].removesuffix(".py"))
+
+    def instead_of_option(self, name: str) -> str | None:
+        return OPTIONS.get(name.replace("_", "-"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 OPTIONS = {
     "--analyze-only": "list the models with 'bw find SCRIPT'",
     "--groq-compiler-flags": "there is no runtime for Groq's chips",
@@ -19,5 +21,9 @@ OPTIONS = {
 }
 
 
-def instead_of_option(name: str) -> str | None:
-    return OPTIONS.get(name)
+class MlagilityHints:
+    def instead_of_command(self, words: Sequence[str]) -> str | None:
+        return None  # its commands mean ours
+
+    def instead_of_option(self, name: str) -> str | None:
+        return OPTIONS.get(name)

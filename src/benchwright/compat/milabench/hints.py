@@ -56,15 +56,15 @@ OPTIONS = {
 }
 
 
-def instead_of_command(words: Sequence[str]) -> str | None:
-    """What to do instead of a command line of milabench that begins with `words`; an underscore is as good as a dash."""
-    if words[0] not in GROUPS:
-        return COMMANDS.get(words[0].replace("_", "-"))
-    if len(words) == 1:
-        return f"its commands have no group here: '{words[0]} NAME' is 'bw NAME'"
-    return COMMANDS.get(words[1].replace("_", "-"), f"its commands have no group here: use 'bw {words[1]}'")
+class MilabenchHints:
+    """An underscore is as good as a dash."""
 
+    def instead_of_command(self, words: Sequence[str]) -> str | None:
+        if words[0] not in GROUPS:
+            return COMMANDS.get(words[0].replace("_", "-"))
+        if len(words) == 1:
+            return f"its commands have no group here: '{words[0]} NAME' is 'bw NAME'"
+        return COMMANDS.get(words[1].replace("_", "-"), f"its commands have no group here: use 'bw {words[1]}'")
 
-def instead_of_option(name: str) -> str | None:
-    """What to do instead; an underscore is as good as a dash."""
-    return OPTIONS.get(name.replace("_", "-"))
+    def instead_of_option(self, name: str) -> str | None:
+        return OPTIONS.get(name.replace("_", "-"))
