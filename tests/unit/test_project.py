@@ -24,7 +24,17 @@ ENTRY_POINTS = [
 ]
 SEAMS = {
     f"benchwright.{seam}"
-    for seam in ("kinds", "extractors", "samplers", "executors", "reporters", "importers", "stores", "hints")
+    for seam in (
+        "kinds",
+        "extractors",
+        "samplers",
+        "executors",
+        "reporters",
+        "importers",
+        "stores",
+        "hints",
+        "deliveries",
+    )
 }
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -8,11 +8,12 @@ from benchwright.core.plugins.registry import Registry
 
 
 def all_registries() -> list[Registry[Any]]:
-    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers, hints. Loads none of their variants."""
+    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers, deliveries, hints. Loads none of their variants."""
     from benchmodels.runtimes import registry as runtimes
     from benchmodels.zoo import registry as zoos
     from benchwright.agent.extractors.registry import EXTRACTORS
     from benchwright.agent.samplers.registry import SAMPLERS
+    from benchwright.delivery.base import DELIVERIES
     from benchwright.exchange.registry import IMPORTERS
     from benchwright.executors.registry import EXECUTORS
     from benchwright.kinds.registry import KINDS
@@ -30,5 +31,6 @@ def all_registries() -> list[Registry[Any]]:
         STORES,
         REPORTERS,
         IMPORTERS,
+        DELIVERIES,
         HINTS,
     ]

@@ -121,7 +121,7 @@ def _send(
     flush: bool,
 ) -> int:
     """1 if the server did not take everything; that waits in the base folder."""
-    from benchwright.app.reporting import send_reports
+    from benchwright.compat.faipep.delivery import send_reports
     from benchwright.compat.faipep.remote.endpoint import endpoint_of, token_of
     from benchwright.compat.faipep.remote.spool import Spool
     from benchwright.compat.faipep.reports import HarnessReport, reports_of
@@ -146,7 +146,7 @@ def _send(
                     for line in made.left_out:
                         working.echo(f"benchwright: no records of {line}", err=True)
         working.now(f"sending to {endpoint.url}")
-        for line in send_reports(found, endpoint, secret, folder):
+        for line in send_reports(found, endpoint, secret, folder.path):
             working.echo(f"benchwright: {line}", err=True)
     left = spool.waiting()
     if flush and not left:

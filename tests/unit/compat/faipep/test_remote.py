@@ -19,7 +19,8 @@ from builders import launch, measurement
 from command_line import CommandLine
 from report_server import ReportServer, report_server
 
-from benchwright.app.reporting import NotReported, Reporters, report_run
+from benchwright.app.reporting import NotReported, deliver
+from benchwright.compat.faipep.delivery import FaiPepDelivery
 from benchwright.compat.faipep.remote.deliver import Sent, send_waiting, spool_reports
 from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint, endpoint_of, token_of
 from benchwright.compat.faipep.remote.spool import Spool
@@ -27,7 +28,6 @@ from benchwright.compat.faipep.reports import reports_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.delivery.attempts import SendLimits
-from benchwright.runs.base_folder import BaseFolder
 
 SECRET = "t0p-s3cret-token"
 QUICK = SendLimits(attempts=3, pause_s=0.01, timeout_s=1.0, total_s=20.0)
@@ -190,17 +190,17 @@ def test_a_damaged_file_in_the_spool_is_named_and_kept(tmp_path: Path) -> None:
     with report_server() as server:
         path = spool.add(Endpoint(server.url, "perf"), "r", [])
         path.write_text('{"format": "benchwright-sp')
-        reporters = Reporters(remote=Endpoint(server.url, "perf"), token=AccessToken(None))
-        said = list(report_run(a_run(), reporters, BaseFolder(tmp_path)))
+        delivery = FaiPepDelivery(tmp_path, remote=(Endpoint(server.url, "perf"), AccessToken(None)))
+        said = list(delivery.finish(a_run()))
     assert said[-1] == f"{path} cannot be read and was not sent"
     assert path.exists()
 
 
 def test_a_spool_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:
     (tmp_path / "spool").write_text("in the way")
-    reporters = Reporters(remote=Endpoint("http://127.0.0.1:1/x", "perf"), token=AccessToken(None))
+    delivery = FaiPepDelivery(tmp_path, remote=(Endpoint("http://127.0.0.1:1/x", "perf"), AccessToken(None)))
     with pytest.raises(NotReported, match="the run is complete, but could not be sent") as caught:
-        list(report_run(a_run(), reporters, BaseFolder(tmp_path)))
+        list(deliver(a_run(), [delivery]))
     assert caught.value.run.id == "run.1"
 
 

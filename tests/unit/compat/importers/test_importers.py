@@ -372,7 +372,9 @@ class TestFolders:
         assert "$.results[0].mean" in problem
 
     def test_a_folder_without_results_is_refused_with_what_can_be_imported(self, tmp_path: Path) -> None:
-        with pytest.raises(InvalidInput, match=r"no known result file in this folder.*hyperfine, pytest-benchmark"):
+        with pytest.raises(
+            InvalidInput, match=r"no known result file in this folder.*hyperfine, milabench, pytest-benchmark"
+        ):
             import_results(tmp_path)
 
     def test_a_file_that_is_no_json_is_refused_with_the_place(self, tmp_path: Path) -> None:
