@@ -34,6 +34,7 @@ SEAMS = {
         "stores",
         "hints",
         "deliveries",
+        "exporters",
     )
 }
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -8,7 +8,7 @@ from benchwright.core.plugins.registry import Registry
 
 
 def all_registries() -> list[Registry[Any]]:
-    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers, deliveries, hints. Loads none of their variants."""
+    """Kinds, runtimes, zoos, samplers, extractors, executors, stores, reporters, importers, exporters, deliveries, hints. Loads none of their variants."""
     from benchmodels.runtimes import registry as runtimes
     from benchmodels.zoo import registry as zoos
     from benchwright.agent.extractors.registry import EXTRACTORS
@@ -18,6 +18,7 @@ def all_registries() -> list[Registry[Any]]:
     from benchwright.executors.registry import EXECUTORS
     from benchwright.kinds.registry import KINDS
     from benchwright.options.hints import HINTS
+    from benchwright.report.export.base import EXPORTERS
     from benchwright.report.registry import REPORTERS
     from benchwright.store.base import STORES
 
@@ -31,6 +32,7 @@ def all_registries() -> list[Registry[Any]]:
         STORES,
         REPORTERS,
         IMPORTERS,
+        EXPORTERS,
         DELIVERIES,
         HINTS,
     ]

@@ -26,6 +26,15 @@ _LEVELS = ("platform", "framework", "net_name", "metric", "identifier")
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
+class FaiPepExporter:
+    """A folder of records for each test."""
+
+    suffix = None
+
+    def export(self, runs: Sequence[Run], target: str) -> Sequence[str]:
+        return export_faipep(runs, Path(target))
+
+
 def export_faipep(runs: Sequence[Run], path: Path) -> tuple[str, ...]:
     """Writes the tests of the runs below `path`; returns what has no records, and why."""
     left_out: list[str] = []

@@ -34,6 +34,16 @@ _TAG_PART = re.compile(r"[RD]?\d+")
 _UNSAFE = re.compile(r"[^\w.+@=-]")
 
 
+class MilabenchExporter:
+    """A folder of .data files for each run."""
+
+    suffix = None
+
+    def export(self, runs: Sequence[Run], target: str) -> Sequence[str]:
+        export_milabench(runs, Path(target))
+        return ()
+
+
 def export_milabench(runs: Sequence[Run], path: Path) -> None:
     """Writes `path`/<run>/<job>.data; warm-up launches are left out."""
     if path.exists() and not path.is_dir():

@@ -23,6 +23,15 @@ _LONGEST = 4000  # characters of a tag; MLflow takes 8000
 _ENDED = {Status.OK: "FINISHED", Status.FAILED: "FAILED"}
 
 
+class MlflowExporter:
+    """An SQLite file, or the tracking server of a URL."""
+
+    suffix = None
+
+    def export(self, runs: Sequence[Run], target: str) -> Sequence[str]:
+        return export_mlflow(runs, target if "://" in target else Path(target))  # a Path would lose a slash
+
+
 def export_mlflow(runs: Sequence[Run], target: Path | str) -> tuple[str, ...]:
     """Adds the runs to an SQLite file, or to the tracking server of a URL. A run that is there already is left as it is.
 

@@ -19,6 +19,15 @@ _UNSAFE = re.compile(r"[^\w.+@=,%-]+")
 _WARMUP = " (warm-up)"
 
 
+class TensorboardExporter:
+    """A folder of event files."""
+
+    suffix = None
+
+    def export(self, runs: Sequence[Run], target: str) -> Sequence[str]:
+        return export_tensorboard(runs, Path(target))
+
+
 def export_tensorboard(runs: Sequence[Run], path: Path) -> tuple[str, ...]:
     """Writes `path`/<run>/<job>/events…; a sample's step is its number in its phase. Returns what was left out.
 
