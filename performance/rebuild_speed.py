@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchwright.app.measure import measure
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.options.table import Options
 from benchwright.executors.fake import FakeExecutor
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 HERE = Path(__file__).parents[1]

@@ -20,8 +20,8 @@ from pathlib import Path
 from benchwright.app.measure import measure
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.metric import MetricSpec
-from benchwright.options.table import Options
 from benchwright.executors.fake import FakeExecutor
+from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from engine import Engine
-from schedule import Pass, Options, Schedule, all_seen, requests
+from schedule import Options, Pass, Schedule, all_seen, requests
 from torch import Tensor
 
 from workload import tokens
