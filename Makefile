@@ -49,7 +49,7 @@ run: $(DEV)
 specs: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/benchwright run examples --base .bench
 
-UNIT := analysis cli core doctor exchange kinds plan record report runs store
+UNIT := analysis cli compat core doctor kinds plan record report runs store
 
 unit: $(DEV)
 	$(PYTEST) -q -m "not long" --hypothesis-profile quick $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py

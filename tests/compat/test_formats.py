@@ -20,6 +20,7 @@ import benchprobe.stream.events
 from benchwright.agent import stream
 from benchwright.analysis.checks.validation import check
 from benchwright.analysis.summary import summarize
+from benchwright.compat.driver.result_file import driver_result
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
@@ -27,7 +28,6 @@ from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.provenance import revisions_of
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
-from benchwright.exchange.driver.result_file import driver_result
 from benchwright.kinds.registry import kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.record import is_complete, read_events, record_stream

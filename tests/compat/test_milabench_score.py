@@ -8,9 +8,9 @@ import pytest
 
 from benchwright.analysis.checks.validation import check, validation_names
 from benchwright.analysis.score import score_run
+from benchwright.compat.milabench.run_folder import MilabenchImporter
+from benchwright.compat.milabench.score import milabench_score
 from benchwright.core.run import CheckStatus
-from benchwright.exchange.milabench.run_folder import MilabenchImporter
-from benchwright.exchange.milabench.score import milabench_score
 
 SAMPLES = Path(__file__).parent / "imports" / "milabench"
 

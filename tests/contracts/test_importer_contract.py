@@ -40,7 +40,7 @@ FILES = {
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
 any_importer = pytest.mark.parametrize("name", variants(IMPORTERS))
 any_file = pytest.mark.parametrize(("name", "path"), REAL)
-# A file of lines is read as far as it goes: tests/unit/exchange/test_milabench.py changes and cuts those.
+# A file of lines is read as far as it goes: tests/unit/compat/milabench/test_run_folder.py changes and cuts those.
 any_json_file = pytest.mark.parametrize(
     ("name", "path"), [p for p in REAL if p.id and p.id.endswith((".json", ".txt"))]
 )

@@ -26,6 +26,9 @@ FOLDER = r"\bbenchmark\.folder\b|isinstance\(.*BenchmarkFolder\)"
 
 BENCHPROBE_LINES = 4_000
 
+OTHER_TOOLS = r"(?i)milabench|fai[-_ ]?pep|mlagility|(?<![a-z])voir|benchit|benchmate"
+FILES_THAT_NAME_OTHER_TOOLS = 113  # may only go down: what names another tool belongs in compat
+
 LONG_FILES: set[str] = set()
 LONG_FUNCTIONS: set[str] = set()
 NAMES_TWICE: set[str] = set()
@@ -98,6 +101,11 @@ def test_only_kinds_ask_what_a_workload_is() -> None:
 
 def test_only_the_suite_asks_whether_a_benchmark_has_a_folder() -> None:
     assert places(FOLDER, "benchwright/kinds/suite/") == ASK_THE_FOLDER
+
+
+def test_what_names_another_tool_moves_to_compat() -> None:
+    found = {name for name in places(OTHER_TOOLS, "benchwright/compat/") if name.startswith("benchwright/")}
+    assert len(found) == FILES_THAT_NAME_OTHER_TOOLS
 
 
 def test_benchprobe_can_be_read_in_an_afternoon() -> None:

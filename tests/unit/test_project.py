@@ -24,7 +24,18 @@ ENTRY_POINTS = [
 ]
 SEAMS = {
     f"benchwright.{seam}"
-    for seam in ("kinds", "extractors", "samplers", "executors", "reporters", "importers", "stores")
+    for seam in (
+        "kinds",
+        "extractors",
+        "samplers",
+        "executors",
+        "reporters",
+        "importers",
+        "stores",
+        "hints",
+        "deliveries",
+        "exporters",
+    )
 }
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -17,7 +17,6 @@ from benchwright.analysis.roofline import rooflines
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
-from benchwright.core.inputs.specification import CONTROL
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.comparison import Comparison
@@ -196,20 +195,6 @@ def exit_code(run: Run) -> int:
     # Interrupted although nobody asked benchwright to stop: something else ended it.
     bad = (Status.FAILED, Status.INTERRUPTED, Status.PENDING)
     return 1 if any(r.status in bad for r in run.results) else 0
-
-
-def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
-    """dlbenchmark_result.json, in the run folder and where the user is, if the run measured tasks of a task file.
-
-    Of an A/B it has the treatment. Returns what could not be written or is missing from it, in words.
-    """
-    run = msgspec.structs.replace(run, results=tuple(r for r in run.results if r.benchmark.side != CONTROL))
-    if not any(r.benchmark.result_prefix for r in run.results):
-        return ()
-    from benchwright.exchange.driver.result_file import write_driver_result
-
-    written = write_driver_result(run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers)
-    return written.problems
 
 
 def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.app.reporting import Reporters
 from benchwright.app.run import RunOrder, resolve_order
 from benchwright.app.run import run as run_order
 from benchwright.core.benchmark import Benchmark
@@ -119,7 +118,7 @@ def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None =
     """The largest batch of every benchmark of a suite that lets its batch size be chosen."""
     asked = order.options
     options = msgspec.structs.replace(asked, size=None)
-    order = msgspec.structs.replace(order, options=options, reporters=Reporters())  # trials are no results
+    order = msgspec.structs.replace(order, options=options, deliveries=())  # trials are no results
     resolved = resolve_order(order)
     starts = {b.name: start for b in resolved.benchmarks if b.enabled and (start := default_batch(b)) is not None}
     if not starts:

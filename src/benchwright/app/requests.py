@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchwright.app.reporting import reporters_of
+from benchwright.app.reporting import open_deliveries
 from benchwright.app.run import RunOrder
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
@@ -37,13 +37,14 @@ def order_of(
     if options.anyway and resume is None:
         raise InvalidInput("only applies to a resumed run", where="--anyway", remedy="add --resume")
     _check_placeholders(options.run_name or "")
+    base = BaseFolder(Path(options.base or ""))
     return RunOrder(
         options=options,
-        base=BaseFolder(Path(options.base or "")),
+        base=base,
         given=frozenset(given),
         name=options.run_name,
         resume=resume,
-        reporters=reporters_of(options),
+        deliveries=open_deliveries(options, base.path),
     )
 
 

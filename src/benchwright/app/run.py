@@ -9,21 +9,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
+from benchwright.app.after_run import keep_in_store, save_scaling
 from benchwright.app.launches.clocks import locked_clocks
 from benchwright.app.launches.readiness import refused
 from benchwright.app.measure import measure
-from benchwright.app.reporting import LocalReporter, Reporters, report_run
+from benchwright.app.reporting import adding, deliver
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import with_gpus
 from benchwright.core.node.system import System
 from benchwright.core.run import Plan, Run
+from benchwright.delivery.base import Delivery
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.kinds.base import Resolved
@@ -50,7 +50,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None  # None: after its target
     labels: dict[str, str] = {}  # of the run, beside those of the request
     resume: str | None = None
-    reporters: Reporters = Reporters()  # that put the results elsewhere
+    deliveries: tuple[Delivery, ...] = ()  # that put the results elsewhere
     resolved: Resolved | None = None  # in place of the options, such as the benchmarks of an earlier run
     variations: tuple[
         Variation, ...
@@ -70,7 +70,6 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
-    local = None if order.reporters.local is None else LocalReporter(order.reporters.local)
     clocks = locked_clocks(order.options.lock_clocks, resolved.options.on, observer)
     with clocks as clock_labels, _chosen(executor, resolved, order) as chosen:
         made = measure(
@@ -86,9 +85,9 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             anyway=order.options.anyway,
             failed=failed,
             another=lambda: _chosen(executor, resolved, order),
-            on_ended=None if local is None else local.write,
+            on_ended=adding(order.deliveries),
         )
-    for problem in _follow_up(order, made, local):
+    for problem in _follow_up(order, made):
         observer.on_trouble(problem)
     return made
 
@@ -210,15 +209,13 @@ def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
     return list(trusted_code(resolved.benchmarks))
 
 
-def _follow_up(order: RunOrder, made: Run, local: LocalReporter | None) -> Iterator[str]:
+def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
     """Writes what others want of a complete run; yields what went wrong, and what was added where."""
-    yield from write_driver_files(made, Path.cwd())
     if any(kind_of(r.benchmark).has_score for r in made.results) and (said := save_scaling(made)):
         yield said
     if not order.options.no_store:
         yield from keep_in_store(made, order.base.path, order.options.store)
-    if order.reporters.any:
-        yield from report_run(made, order.reporters, order.base, local)
+    yield from deliver(made, order.deliveries)
 
 
 def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> AbstractContextManager[Executor]:

@@ -10,7 +10,6 @@ import sys
 
 import click
 
-from benchwright.cli import faipep_words, milabench_words
 from benchwright.cli.terminal import fill_closed, forget_stdout
 from benchwright.core.errors import BenchwrightError, did_you_mean
 from benchwright.core.files.stored_file import read_stored
@@ -143,7 +142,9 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            if instead := _instead_of(error.option_name):
+            from benchwright.options.hints import hint_for_option
+
+            if instead := _REMOVED_OPTIONS.get(error.option_name) or hint_for_option(error.option_name):
                 raise click.UsageError(f"no such option: {error.option_name}; {instead}", error.ctx) from None
             _say_where_arguments_go(error)
             raise
@@ -170,16 +171,6 @@ def meant(args: list[str]) -> list[str]:
     return [*(MOVED | _MEANT).get(word, [word]), *rest] if args else args
 
 
-def _instead_of(option: str) -> str | None:
-    """What to use for an option that is gone, or that only other tools have."""
-    if option in _REMOVED_OPTIONS:
-        return _REMOVED_OPTIONS[option]
-    from benchwright.cli.models import mlagility_words
-
-    tables = (milabench_words, faipep_words, mlagility_words)
-    return next((instead for table in tables if (instead := table.instead_of_option(option))), None)
-
-
 def _say_where_arguments_go(error: click.NoSuchOption) -> None:
     """UsageError with the line that gives an option to the script, where one is named."""
     from benchwright.cli.options import with_arguments_last
@@ -194,11 +185,9 @@ def _say_where_arguments_go(error: click.NoSuchOption) -> None:
 
 
 def _remedy(args: list[str]) -> str:
-    if (
-        instead := _REMOVED_COMMANDS.get(args[0])
-        or milabench_words.instead_of_command(args)
-        or faipep_words.COMMANDS.get(args[0].removesuffix(".py"))
-    ):
+    from benchwright.options.hints import hint_for_command
+
+    if instead := _REMOVED_COMMANDS.get(args[0]) or hint_for_command(args):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:

@@ -13,19 +13,7 @@ from benchwright.core.run import Run
 from benchwright.exchange.base import ENTRY_POINT_GROUP, Importer
 from benchwright.exchange.foreign_json import MOST_LINES_BYTES, load, open_foreign
 
-IMPORTERS: Registry[Callable[[], Importer]] = Registry(
-    ENTRY_POINT_GROUP,
-    "importer",
-    {
-        "hyperfine": "benchwright.exchange.hyperfine:HyperfineImporter",
-        "pytest-benchmark": "benchwright.exchange.pytest_benchmark:PytestBenchmarkImporter",
-        "google-benchmark": "benchwright.exchange.google_benchmark:GoogleBenchmarkImporter",
-        "asv": "benchwright.exchange.asv:AsvImporter",
-        "driver": "benchwright.exchange.driver.importer:DriverImporter",
-        "milabench": "benchwright.exchange.milabench.run_folder:MilabenchImporter",
-        "fai-pep": "benchwright.exchange.faipep.importer:FaiPepImporter",
-    },
-)
+IMPORTERS: Registry[Callable[[], Importer]] = Registry(ENTRY_POINT_GROUP, "importer")
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,16 +5,7 @@ from __future__ import annotations
 from benchwright.core.plugins.registry import Registry
 from benchwright.executors.base import ENTRY_POINT_GROUP, Executor, OpenExecutor, Site
 
-EXECUTORS: Registry[OpenExecutor] = Registry(
-    ENTRY_POINT_GROUP,
-    "executor",
-    {
-        "local": "benchwright.executors.local:open_executor",
-        "adb": "benchwright.executors.adb:open_executor",
-        "ssh": "benchwright.executors.ssh_host:open_executor",
-        "fake": "benchwright.executors.fake:open_executor",
-    },
-)
+EXECUTORS: Registry[OpenExecutor] = Registry(ENTRY_POINT_GROUP, "executor")
 
 
 def open_executor(on: str | None, site: Site) -> Executor:

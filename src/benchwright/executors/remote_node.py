@@ -13,6 +13,7 @@ import msgspec
 
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.job import Job
+from benchwright.core.plugins.entry_points import own_metadata
 from benchwright.executors.agent_process import AGENT_FOLDER
 from benchwright.executors.base import Listener
 from benchwright.executors.observer import Observer
@@ -145,8 +146,8 @@ class RemoteNode:
 
 
 def _own_code() -> list[str]:
-    """The packages that the agent needs, side by side."""
-    found = [os.path.dirname(AGENT_FOLDER)]
+    """The packages that the agent needs, side by side, and the entry points of its own."""
+    found = [os.path.dirname(AGENT_FOLDER), own_metadata()]
     for name in ("benchprobe", "msgspec", "pynvml"):
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:

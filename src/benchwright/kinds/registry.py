@@ -13,19 +13,7 @@ from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.report.base import Contribution, Report, joined
 
-KINDS: Registry[Callable[[], Kind]] = Registry(
-    ENTRY_POINT_GROUP,
-    "kind of target",
-    {
-        "spec": "benchwright.kinds.spec.kind:SpecKind",
-        "suite": "benchwright.kinds.suite.kind:SuiteKind",
-        "tasks": "benchwright.kinds.tasks.read:TaskKind",
-        "script": "benchwright.kinds.models.script:ScriptKind",
-        "model": "benchwright.kinds.models.model_file:ModelFileKind",
-        "zoo": "benchwright.kinds.models.zoo.kind:ZooKind",
-        "command": "benchwright.kinds.command.read:CommandKind",
-    },
-)
+KINDS: Registry[Callable[[], Kind]] = Registry(ENTRY_POINT_GROUP, "kind of target")
 
 
 @cache

@@ -7,19 +7,7 @@ from collections.abc import Callable
 from benchwright.core.plugins.registry import Registry
 from benchwright.report.base import ENTRY_POINT_GROUP, Reporter
 
-REPORTERS: Registry[Callable[[], Reporter]] = Registry(
-    ENTRY_POINT_GROUP,
-    "format",
-    {
-        "screen": "benchwright.report.screen:ScreenReporter",
-        "json": "benchwright.report.run_json:JsonReporter",
-        "csv": "benchwright.report.csv:CsvReporter",
-        "markdown": "benchwright.report.markdown:MarkdownReporter",
-        "html": "benchwright.report.html:HtmlReporter",
-        "driver": "benchwright.exchange.driver.result_file:DriverReporter",
-        "fai-pep": "benchwright.exchange.faipep.reports:FaiPepReporter",
-    },
-)
+REPORTERS: Registry[Callable[[], Reporter]] = Registry(ENTRY_POINT_GROUP, "format")
 
 
 def reporter_named(name: str) -> Reporter:

@@ -191,11 +191,7 @@ class OpenStore(Protocol):
     ) -> RunStore: ...
 
 
-STORES: Registry[OpenStore] = Registry(
-    ENTRY_POINT_GROUP,
-    "kind of store",
-    dict.fromkeys(("sqlite", "postgresql", "postgres"), "benchwright.store.sql_store:open_store"),
-)
+STORES: Registry[OpenStore] = Registry(ENTRY_POINT_GROUP, "kind of store")
 
 
 def open_store(

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import benchwright
 from benchwright.cli.main import cli, meant
-from benchwright.cli.models import mlagility_words
+from benchwright.compat.mlagility.hints import OPTIONS as HINTED
 from benchwright.options.table import OPTIONS
 
 ROOT = Path(__file__).parents[3]
@@ -64,13 +64,13 @@ def test_the_tests_named_are_there() -> None:
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
 
 
-@pytest.mark.parametrize("option", mlagility_words.OPTIONS)
+@pytest.mark.parametrize("option", HINTED)
 def test_an_option_that_does_not_exist_is_refused_with_a_remedy(option: str) -> None:
     assert option not in FLAGS
     assert f"`{option}" in PAGE or option.startswith("--groq"), option
     done = CliRunner().invoke(cli, ["run", "x.py", option])
     assert done.exit_code == 2
-    assert mlagility_words.OPTIONS[option] in " ".join(done.output.split())
+    assert HINTED[option] in " ".join(done.output.split())
 
 
 def test_words_of_mlagility_mean_ours() -> None:

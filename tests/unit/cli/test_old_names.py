@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchwright.cli import milabench_words
 from benchwright.cli.main import cli, meant
-from benchwright.cli.milabench_words import COMMANDS, OPTIONS
+from benchwright.compat.milabench.hints import COMMANDS, OPTIONS
 from benchwright.core.errors import InvalidInput
+from benchwright.options.hints import hint_for_command
 from benchwright.runs.known_runs import all_runs
 
 
@@ -136,7 +136,7 @@ def test_every_command_of_milabench_is_one_of_ours_or_has_a_hint() -> None:
     """
     for name in names.split():
         ours = CliRunner().invoke(cli, [*meant([name]), "--help"]).exit_code == 0
-        assert ours or milabench_words.instead_of_command([name]) is not None, name
+        assert ours or hint_for_command([name]) is not None, name
 
 
 def test_an_option_that_nobody_has_is_refused_as_before() -> None:

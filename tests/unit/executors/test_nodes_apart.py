@@ -111,6 +111,7 @@ def test_a_job_runs_there_and_its_stream_and_log_come_back(node, cluster):
     assert (first["event"], last["event"], last["exit_code"]) == ("stream", "end", 0)
     assert [e["values"] for e in events(job) if e["event"] == "metric"] == [[2.5]]
     assert [e for e in events(job) if e["event"] == "sample"]  # an agent ran there
+    assert list(node.store.glob("placed/code-*/benchwright-*.dist-info/entry_points.txt"))  # names its samplers
     assert not Path(job.log).exists()
 
 

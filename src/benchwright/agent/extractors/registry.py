@@ -7,12 +7,4 @@ from collections.abc import Callable
 from benchwright.agent.extractors.base import ENTRY_POINT_GROUP, Extractor
 from benchwright.core.plugins.registry import Registry
 
-EXTRACTORS: Registry[Callable[[str], Extractor]] = Registry(
-    ENTRY_POINT_GROUP,
-    "extractor",
-    {
-        "regex": "benchwright.agent.extractors.regex:RegexExtractor",
-        "json": "benchwright.agent.extractors.json_lines:JsonLinesExtractor",
-        "key_value": "benchwright.agent.extractors.key_value:KeyValueExtractor",
-    },
-)
+EXTRACTORS: Registry[Callable[[str], Extractor]] = Registry(ENTRY_POINT_GROUP, "extractor")

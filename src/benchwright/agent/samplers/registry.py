@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchwright.agent.samplers import BUILT_IN, GROUP
+from benchwright.agent.samplers import GROUP
 from benchwright.agent.samplers.base import SampledJob, Sampler
 from benchwright.core.plugins.registry import Registry
 
-SAMPLERS: Registry[Callable[[SampledJob], Sampler | None]] = Registry(GROUP, "sampler", BUILT_IN)
+SAMPLERS: Registry[Callable[[SampledJob], Sampler | None]] = Registry(GROUP, "sampler")

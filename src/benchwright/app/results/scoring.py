@@ -36,7 +36,7 @@ def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Effi
     if scoring == Scoring() and not is_suite(run):
         return Scores()
     from benchwright.analysis.score import compare_scores, doubts_about, score_run
-    from benchwright.exchange.milabench.score import milabench_score
+    from benchwright.compat.milabench.score import milabench_score
 
     shares = {name: share_of_peak(found) for name, found in efficiency.items()}
     ours, theirs, compared = score_run(run, weights=scoring.weights, price=scoring.price, shares=shares), None, None

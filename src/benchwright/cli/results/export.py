@@ -6,9 +6,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,14 +15,10 @@ from benchwright.cli.options import options
 from benchwright.cli.where import open_results, where_options
 from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
+from benchwright.report.export.base import EXPORTERS, Exporter, exporter_for
 
 if TYPE_CHECKING:
     from benchwright.core.run import Run
-
-Writer = Callable[[Sequence["Run"], Any], tuple[str, ...] | None]  # returns what it left out, and why
-_FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
-_FOLDERS = ("milabench", "fai-pep", "tensorboard")
-_NOT_FILES = (*_FOLDERS, "mlflow")
 
 
 @click.command(epilog="Example: benchwright export last --output samples.parquet")
@@ -32,14 +27,13 @@ _NOT_FILES = (*_FOLDERS, "mlflow")
     "-o",
     "--output",
     metavar="FILE",
-    help="File to write; for milabench, fai-pep and tensorboard, a folder; for mlflow an SQLite file or a server's URL.",
+    help="File to write; for the format of another tool, a folder or a server's URL.",
 )
 @click.option(
     "--format",
     "format_",
-    type=click.Choice([*_FORMATS.values(), *_NOT_FILES]),
-    help="milabench writes a folder of .data files per run, fai-pep one of records per test, tensorboard event files per launch; "
-    "mlflow adds a run of MLflow per benchmark."
+    type=click.Choice(EXPORTERS.names()),
+    help="json and csv hold everything as text, parquet as a table; the others are for the tools they are called after."
     "  [default: by the file's extension]",
 )
 @options(
@@ -65,50 +59,29 @@ def command(
         return _send(runs, remote_reporter, remote_access_token, base, store, flush=flush)
     if output is None:
         raise InvalidInput("names no file to write", where="--output", remedy="add -o FILE, such as -o samples.csv")
-    chosen = format_ or _FORMATS.get(Path(output).suffix)
-    if chosen is None:
+    exporter = exporter_for(output, format_)
+    if exporter is None:
         raise InvalidInput(
             f"unknown format for {output}",
             where="--output",
             remedy="use .json, .csv or .parquet, or give --format",
         )
-    if output == "-" and chosen in _NOT_FILES:
+    if output == "-" and exporter.suffix is None:
         raise InvalidInput(
-            f"{chosen} is no text to print", where="--output", remedy="give the name of a file or folder"
+            f"{format_} is no text to print", where="--output", remedy="give the name of a file or folder"
         )
-    write = _writer(chosen)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
             found = results.each(runs or ("last",))
         working.now("writing the samples")
-        address = chosen == "mlflow" and "://" in output  # a Path would lose a slash
-        remarks = write(found, output if address else Path(output)) if output != "-" else None
+        remarks = exporter.export(found, output) if output != "-" else ()
     if output == "-":
-        _to_stdout(write, found)
+        _to_stdout(exporter, found)
         return 0
-    for remark in remarks or ():
+    for remark in remarks:
         click.echo(f"benchwright: {remark}", err=True)
     click.echo(f"written: {output}", err=True)
     return 0
-
-
-def _writer(chosen: str) -> Writer:
-    from benchwright.exchange.faipep.local_folder import export_faipep
-    from benchwright.exchange.milabench.export import export_milabench
-    from benchwright.exchange.mlflow import export_mlflow
-    from benchwright.exchange.tensorboard import export_tensorboard
-    from benchwright.report.export import export_csv, export_json, export_parquet
-
-    writers: dict[str, Writer] = {
-        "json": export_json,
-        "csv": export_csv,
-        "parquet": export_parquet,
-        "milabench": export_milabench,
-        "fai-pep": export_faipep,
-        "tensorboard": export_tensorboard,
-        "mlflow": export_mlflow,
-    }
-    return writers[chosen]
 
 
 def _send(
@@ -121,10 +94,10 @@ def _send(
     flush: bool,
 ) -> int:
     """1 if the server did not take everything; that waits in the base folder."""
-    from benchwright.app.reporting import send_reports
-    from benchwright.exchange.faipep.remote.endpoint import endpoint_of, token_of
-    from benchwright.exchange.faipep.remote.spool import Spool
-    from benchwright.exchange.faipep.reports import HarnessReport, reports_of
+    from benchwright.compat.faipep.delivery import send_reports
+    from benchwright.compat.faipep.remote.endpoint import endpoint_of, token_of
+    from benchwright.compat.faipep.remote.spool import Spool
+    from benchwright.compat.faipep.reports import HarnessReport, reports_of
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
@@ -146,7 +119,7 @@ def _send(
                     for line in made.left_out:
                         working.echo(f"benchwright: no records of {line}", err=True)
         working.now(f"sending to {endpoint.url}")
-        for line in send_reports(found, endpoint, secret, folder):
+        for line in send_reports(found, endpoint, secret, folder.path):
             working.echo(f"benchwright: {line}", err=True)
     left = spool.waiting()
     if flush and not left:
@@ -156,10 +129,10 @@ def _send(
     return 1 if any(each.content.endpoint == endpoint for each in left) else 0
 
 
-def _to_stdout(write: Writer, runs: Sequence[Run]) -> None:
+def _to_stdout(exporter: Exporter, runs: Sequence[Run]) -> None:
     """By way of a file: half of an export that failed is worth nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "export"
-        write(runs, path)
+        path = os.path.join(folder, "export")
+        exporter.export(runs, path)
         with open(path, "rb") as handle:
             shutil.copyfileobj(handle, sys.stdout.buffer)

@@ -130,7 +130,7 @@ def command(
     from benchwright.app.results.compare import compare_commands
     from benchwright.app.results.peaks import peaks_for
     from benchwright.app.results.scoring import MILABENCH
-    from benchwright.exchange.milabench.pooled_run import pooled_run
+    from benchwright.compat.milabench.pooled_run import pooled_run
     from benchwright.report.multi_run import render_several
     from benchwright.report.registry import reporter_named
 

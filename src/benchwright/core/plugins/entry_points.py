@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib  # at the top: otherwise each supervisor that the agent forks would import it again
 import os
 import sys
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,26 @@ def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str
                 for entry in _read_group(os.path.join(folder, name), group):
                     found.setdefault(entry.name, entry)
     return found
+
+
+def own_entry_points(group: str) -> dict[str, EntryPoint]:
+    """Those of benchwright itself, by name, without a look at any other package."""
+    return {entry.name: entry for entry in _read_group(own_metadata(), group)}
+
+
+@cache
+def own_metadata() -> str:
+    """The folder `benchwright-VERSION.dist-info` that belongs to this code: beside it, else the first on Python's path."""
+    beside = __file__.rpartition("/benchwright/")[0]
+    for folder in (beside, *sys.path):
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith("benchwright-") and name.endswith(".dist-info"):
+                return os.path.join(os.path.abspath(folder), name)
+    raise ModuleNotFoundError("benchwright is on Python's path, but not installed: pip install -e PATH")
 
 
 def load_target(target: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
 from benchwright.core.errors import BrokenPlugin, InvalidInput, did_you_mean
-from benchwright.core.plugins.entry_points import EntryPoint, find_entry_points, load_target
+from benchwright.core.plugins.entry_points import EntryPoint, find_entry_points, load_target, own_entry_points
 
 T = TypeVar("T")
 
@@ -14,13 +14,20 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """The variants of one seam, `T` being what an entry point of its group names.
 
-    `built_in` maps a name to `module:attribute`; packages cannot replace these. `noun` names a variant in errors.
+    `noun` names a variant in errors. `built_in`, name → `module:attribute`: instead of benchwright's own entry points.
     """
 
-    def __init__(self, group: str, noun: str, built_in: Mapping[str, str]) -> None:
+    def __init__(self, group: str, noun: str, built_in: Mapping[str, str] | None = None) -> None:
         self.group = group
         self.noun = noun
-        self.built_in = built_in
+        self._built_in = built_in
+
+    @property
+    def built_in(self) -> Mapping[str, str]:
+        """Our own variants, name → `module:attribute`; packages cannot replace these."""
+        if self._built_in is None:
+            self._built_in = {name: entry.target for name, entry in own_entry_points(self.group).items()}
+        return self._built_in
 
     def plugins(self) -> dict[str, EntryPoint]:
         """The entry points of installed packages, by name."""

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchwright.agent.processes.process_tree import TICKS_PER_S, read_stat
-from benchwright.agent.samplers import BUILT_IN, find_samplers
+from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 from benchwright.agent.samplers.machine import MachineSampler
 from benchwright.agent.samplers.process import PssSampler
+from benchwright.agent.samplers.registry import SAMPLERS
 from benchwright.agent.samplers.sampling import Sampling
 from benchwright.agent.stream import StreamWriter
 from benchwright.core.plugins.entry_points import EntryPoint
@@ -77,7 +78,7 @@ def test_a_costly_sampler_is_called_less_often(start):
 
 
 def test_a_cheap_one_at_the_interval(start):
-    sampling = start(machine=BUILT_IN["machine"])
+    sampling = start(machine=SAMPLERS.built_in["machine"])
     sampling.advance(0)
     # Half a second, the interval; more only as far as a busy machine made the reading itself dear.
     assert SECOND // 2 <= sampling.due_ns < 3 * SECOND
@@ -85,7 +86,9 @@ def test_a_cheap_one_at_the_interval(start):
 
 
 def test_one_that_raises_is_reported_once_and_the_others_go_on(start, tmp_path):
-    sampling = start(failing="these:open_failing", missing="these:no_such_function", machine=BUILT_IN["machine"])
+    sampling = start(
+        failing="these:open_failing", missing="these:no_such_function", machine=SAMPLERS.built_in["machine"]
+    )
     sampling.advance(0)
     sampling.advance(SECOND)
     sampling.close()
@@ -110,7 +113,10 @@ def test_samplers_of_other_packages_are_found_by_their_entry_points(tmp_path):
         "[console_scripts]\nx = y:z\n\n[benchwright.samplers]\nfan = other.fan:open_sampler\n\n[last]\na = b\n"
     )
     found = find_samplers([str(tmp_path), str(tmp_path / "absent")])
-    assert {name: entry.target for name, entry in found.items()} == {"fan": "other.fan:open_sampler", **BUILT_IN}
+    assert {name: entry.target for name, entry in found.items()} == {
+        "fan": "other.fan:open_sampler",
+        **SAMPLERS.built_in,
+    }
     assert (found["fan"].package, found["fan"].version) == ("other", "1.0")
 
 

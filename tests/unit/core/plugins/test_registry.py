@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from benchwright.app.plugins import all_registries
 from benchwright.cli.main import main
 from benchwright.core.errors import BrokenPlugin, InvalidInput
+from benchwright.core.plugins import entry_points
 from benchwright.core.plugins import registry as registry_module
-from benchwright.core.plugins.entry_points import find_entry_points
+from benchwright.core.plugins.entry_points import find_entry_points, own_metadata
 from benchwright.core.plugins.registry import Registry
 
 PROJECT = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
@@ -37,6 +39,32 @@ def colours() -> Registry[type]:
 def test_the_built_in_variants_are_the_entry_points_of_this_package(registry: Registry[object]) -> None:
     if registry.group.startswith("benchwright."):  # benchmodels also runs where it is not installed
         assert PROJECT["entry-points"][registry.group] == registry.built_in
+
+
+def test_a_built_in_variant_is_loaded_without_a_look_at_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("looked up")
+
+    monkeypatch.setattr(registry_module, "find_entry_points", fail)
+    kinds: Registry[type] = Registry("benchwright.kinds", "kind of target")
+    assert kinds.load("command").__name__ == "CommandKind"
+    assert "suite" in kinds
+
+
+def test_the_metadata_beside_the_code_count_before_those_of_another_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    for folder in (copy, other):
+        (folder / "benchwright-0.0.dist-info").mkdir(parents=True)
+    monkeypatch.setattr(entry_points, "__file__", str(copy / "benchwright" / "core" / "plugins" / "entry_points.py"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "absent"), str(other)])
+    assert own_metadata.__wrapped__() == str(copy / "benchwright-0.0.dist-info")
+    (copy / "benchwright-0.0.dist-info").rmdir()
+    assert own_metadata.__wrapped__() == str(other / "benchwright-0.0.dist-info")
+    (other / "benchwright-0.0.dist-info").rmdir()
+    with pytest.raises(ModuleNotFoundError, match="not installed: pip install"):
+        own_metadata.__wrapped__()
 
 
 def test_packages_add_variants_and_cannot_replace_one(site: Path) -> None:
@@ -87,5 +115,6 @@ def test_help_looks_up_no_entry_point(words: list[str], monkeypatch: pytest.Monk
         raise AssertionError("looked up")
 
     monkeypatch.setattr(registry_module, "find_entry_points", fail)
+    monkeypatch.setattr(registry_module, "own_entry_points", fail)
     with pytest.raises(SystemExit, match="0"):
         main(words)

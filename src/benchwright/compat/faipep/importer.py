@@ -1,0 +1,185 @@
+"""FAI-PEP's local reporter: each folder `…/<commit>/<n>` with its records is a run of one test.
+
+A record with control values is two benchmarks that are compared with each other, as a run with `--info` has. What our own export
+wrote beside FAI-PEP's fields is read back, too: warm-up samples and the launches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchwright.compat.faipep.measurements import SideSeries, naming_of, sides_of
+from benchwright.compat.faipep.record_file import META_FILE, RecordBody, is_record, meta_in, records_in
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.specification import CONTROL, TREATMENT
+from benchwright.core.machine import UNKNOWN
+from benchwright.core.measurement import Measurement
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
+from benchwright.exchange.foreign_json import ForeignFile, body_of, load
+from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, moment
+
+TOOL = "fai-pep"
+_LEVELS = ("platform", "framework", "net_name", "metric", "identifier")
+_LABELS = {
+    "commit": "revision",
+    "framework": "framework",
+    "platform": "platform",
+    "backend": "backend",
+    "metric": "metric",
+    "group": "group",
+    "run_type": "run_type",
+    "user_identifier": "user_identifier",
+    "control_commit": "control_commit",
+}
+_ONE_LAUNCH = "fai-pep does not record which process took which value: they count as one launch"
+
+
+class FaiPepImporter:
+    """Reads a folder of records, or one record file alone."""
+
+    name = TOOL
+
+    def recognises(self, path: Path) -> bool:
+        try:
+            if not path.is_dir():
+                return is_record(body_of(path))
+            files = _files(path)
+        except OSError:
+            return False
+        if path.name.startswith("."):  # .new-…: one that is being written
+            return False
+        return meta_in(path) is not None or any(is_record(body_of(file)) for file in files)
+
+    def read(self, path: Path) -> list[Run]:
+        if not path.is_dir():
+            return _runs(load(path), path.parent, {path: records_in(path)}, [])
+        found: dict[Path, list[RecordBody]] = {}
+        notes, digests, changed = [], [], 0.0
+        for file_path in _files(path):
+            try:
+                file = load(file_path)
+                digests.append(f"{file_path.name}\0{file.digest}\n")
+                changed = max(changed, file.changed)
+                if file_path.name != META_FILE:
+                    found[file_path] = records_in(file_path)
+            except InvalidInput as error:
+                notes.append(f"{file_path.name} was left out: {error.what}")
+        if not found:
+            raise InvalidInput(
+                f"cannot be read: {notes[0] if notes else 'it has no record of fai-pep'}",
+                where=str(path),
+                remedy="give a folder such as …/<commit>/0",
+            )
+        digest = hashlib.sha256("".join(digests).encode()).hexdigest()
+        return _runs(ForeignFile(path=str(path), body=None, digest=digest, changed=changed), path, found, notes)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.txt") if file.is_file() and not file.name.startswith("."))
+
+
+def _runs(
+    file: ForeignFile, folder: Path, found: Mapping[Path, Sequence[RecordBody]], notes: Sequence[str]
+) -> list[Run]:
+    said = meta_in(folder)
+    meta = _texts(said) if said is not None else _meta_of_path(folder)
+    naming = naming_of((record for records in found.values() for record in records), meta.get("net_name", ""))
+    series = [
+        side for path, records in found.items() for record in records for side in sides_of(record, naming, str(path))
+    ]
+    remarks = list(notes)
+    if said is None:
+        remarks.append("there is no meta.txt that can be read: what was measured is known from the folders' names only")
+    remarks += [_ONE_LAUNCH] if not all(each.launches_known for each in series) else []
+    remarks += [each.note for each in series if each.note]
+    sides = {each.side for each in series}
+    results: list[Result] = []
+    for side in (CONTROL, TREATMENT) if CONTROL in sides else (TREATMENT,):
+        own = [each for each in series if each.side == side]
+        before = sum(len(result.launches) for result in results)
+        results += [_result(meta, own, side if CONTROL in sides else None, before)] if own else []
+    when = _number(said or {}, "time")
+    return make_run(
+        file,
+        TOOL,
+        results,
+        machine=make_machine(hostname=meta.get("platform_hash"), platform=meta.get("platform")),
+        started=moment(when) if when else None,
+        labels={ours: meta[theirs] for theirs, ours in _LABELS.items() if meta.get(theirs)},
+        notes=remarks,
+    )
+
+
+def _result(meta: Mapping[str, str], series: Sequence[SideSeries], side: str | None, position: int) -> Result:
+    """The measurements of every launch; records may be of different numbers of launches."""
+    launches: dict[int, list[Measurement]] = {}
+    told = [each.told for each in series if each.told]
+    for each in series:
+        for number, measurement in enumerate(each.of_launches):
+            same = [(m.metric, m.labels) for m in launches.setdefault(number, [])]
+            if measurement is not None and (measurement.metric, measurement.labels) not in same:
+                launches[number].append(measurement)
+    name = _name(meta) + (f" {side}" if side else "")
+    commit = meta.get("control_commit" if side == CONTROL else "commit")
+    labels = {"model": meta.get("net_name"), "side": side, "commit": commit}
+    command = meta.get("command")
+    benchmark = Benchmark(
+        name=name,
+        workload=Command(argv=(command,), cwd=UNKNOWN, shell=True) if command else UNKNOWN_WORKLOAD,
+        source=f"{TOOL} {name}",
+        labels={key: value for key, value in labels.items() if value},
+        pair=_name(meta) if side else "",
+    )
+    made = tuple(
+        Launch(
+            job=f"{name}.{n}",
+            status=Status.OK,
+            position=position + n,
+            measurements=tuple(found),
+            facts={"records": told},
+        )
+        for n, found in sorted(launches.items())
+    )
+    return Result(benchmark=benchmark, status=Status.OK, launches=made)
+
+
+def _name(meta: Mapping[str, str]) -> str:
+    """As a run of the same specification is called."""
+    model, identifier = meta.get("net_name") or "", meta.get("identifier") or ""
+    if not identifier or identifier.startswith(model):
+        return identifier or model or UNKNOWN
+    return f"{model}-{identifier}"
+
+
+def _texts(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Its texts; a command that is a list of words as one line."""
+    found = {key: value for key, value in meta.items() if isinstance(value, str) and value}
+    words = meta.get("command")
+    if isinstance(meta.get("command_str"), str):
+        found["command"] = meta["command_str"]
+    elif isinstance(words, list) and all(isinstance(word, str) for word in words):
+        found["command"] = shlex.join(words)
+    return found
+
+
+def _meta_of_path(folder: Path) -> dict[str, str]:
+    """`<platform>/<framework>/<net_name>/<metric>/<identifier>/<Y>/<M>/<D>/<commit>/<n>`, if the path is of that form."""
+    parts = Path(os.path.abspath(folder)).parts
+    if len(parts) > 10 and all(part.isdigit() for part in (*parts[-5:-2], parts[-1])):
+        return dict(zip(_LEVELS, parts[-10:-5], strict=True)) | {"commit": parts[-2]}
+    return {"identifier": folder.name}
+
+
+def _number(meta: Mapping[str, Any], key: str) -> float | None:
+    value = meta.get(key)
+    try:
+        return float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+    except (ValueError, OverflowError):
+        return None

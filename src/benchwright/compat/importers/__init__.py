@@ -1,0 +1,1 @@
+"""Importers of the results of benchmarking tools."""

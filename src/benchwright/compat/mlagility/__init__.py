@@ -1,0 +1,1 @@
+"""MLAgility, later turnkey."""
