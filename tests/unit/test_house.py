@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from plugin_package import RUNTIMES
 
 from benchwright.options.table import OPTIONS
 
@@ -149,6 +150,10 @@ def test_an_option_is_named_in_few_files() -> None:
         for option in options & set(names_in(tree)) if name not in NOT_COUNTED else ():
             found[option] += 1
     assert {option: count for option, count in found.items() if count > MOST_FILES} == NAMED_OFTEN
+
+
+def test_nothing_names_a_runtime_of_the_package_beside() -> None:
+    assert places(rf"(?i)\b({'|'.join(RUNTIMES)})\b", "none of them/") == set()
 
 
 def test_benchprobe_can_be_read_in_an_afternoon() -> None:
