@@ -117,14 +117,8 @@ def _on_each(
     for runtime, device, precision in variants(options, device=model.device):
         if model.method and runtime != DEFAULT_RUNTIME:
             continue  # a loop in Python
-        workload = as_built(
-            msgspec.structs.replace(
-                _workload(asked.workload, model, discovery, options),
-                runtime=runtime,
-                device=device,
-                precision=precision,
-            )
-        )
+        variant = {"runtime": runtime, "device": device, "precision": precision}
+        workload = _workload(asked.workload, model, discovery, options, **variant)
         yield from with_profile(
             msgspec.structs.replace(
                 asked,
@@ -153,10 +147,18 @@ def model_of(options: Options, **fields: Any) -> Model:
     return as_built(Model(**{**asked, **fields}))
 
 
-def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery, options: Options) -> Model:
+def _workload(
+    script: ModelScript,
+    model: FoundModel,
+    discovery: ScriptDiscovery,
+    options: Options,
+    runtime: str = DEFAULT_RUNTIME,
+    **variant: str,
+) -> Model:
     return model_of(
         options,
-        runtime=DEFAULT_RUNTIME,
+        runtime=runtime,
+        **variant,
         python=script.python,
         cwd=script.cwd,
         script=script.path,

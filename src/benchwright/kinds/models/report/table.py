@@ -203,7 +203,7 @@ def _common(rows: Sequence[ModelRow]) -> list[str]:
     words = [f"on {device}" for device in devices if len(devices) == 1 and device != "cpu"]
     words += [f"in {word}" for word in precisions if len(precisions) == 1 and word != PRECISIONS[0]]
     ways = dict.fromkeys(way for row in tried for way in row.model.way)
-    return [*words, *(f"built with {way}" for way in ways)]
+    return [*words, *([f"built with {', '.join(ways)}"] if ways else [])]
 
 
 def _where_tried(text: TextOf) -> TextOf:
