@@ -68,7 +68,7 @@ def measured(outside: CommandLine, made_once: MadeOnce) -> Measured:
 def test_the_kind_is_recognised_and_its_hooks_are_called(measured: Measured) -> None:
     outside, body = measured
     assert [result["benchmark"] for result in body["results"]] == ["first", "second"]
-    settings = json.loads((outside.last_run() / "plan.json").read_text())["settings"]
+    settings = json.loads((outside.last_run() / "plan.json").read_text())["options"]
     assert settings["interleave"] is True
     done = outside("run", "--format", "bench-list", "program.py", code=2)
     assert "program.py:2: this line names no command" in done.stderr.replace("\n", " ")
