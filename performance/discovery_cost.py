@@ -94,7 +94,7 @@ class Side:
 
     def __init__(self, folder: Path, under_discovery: bool) -> None:
         self._command = [sys.executable, *(["-m", "benchmodels"] if under_discovery else [])]
-        config = {"stream": str(folder / "stream.data"), "models": {"mode": "discover", "weights": True}}
+        config = {"stream": str(folder / "stream.data"), "models": {"mode": "discover", "digest_weights": True}}
         self._environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # torch's bytecode is there; ours may be kept as well
         if under_discovery:

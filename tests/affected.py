@@ -94,14 +94,16 @@ def _package(path: str) -> str:
 
 
 class Graph:
-    """Which file imports which: those of src, of tests/support, and the tests."""
+    """Which file imports which: those of src and plugins, of tests/support, and the tests."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
-        sources = {self._name(path, root / "src"): path for path in sorted((root / "src").rglob("*.py"))}
+        packages = (root / "src", root / "plugins" / "runtimes" / "src")
+        sources = {self._name(path, folder): path for folder in packages for path in sorted(folder.rglob("*.py"))}
         support = {path.stem: path for path in sorted((root / "tests" / "support").glob("*.py"))}
         self._modules = {name: self._relative(path) for name, path in {**sources, **support}.items()}
-        tests = [path for path in sorted((root / "tests").rglob("test_*.py")) if "programs" not in path.parts]
+        found = (path for name in ("plugins", "tests") for path in sorted((root / name).rglob("test_*.py")))
+        tests = [path for path in found if "programs" not in path.parts]
         self.tests = [self._relative(path) for path in tests]
         commands = self._commands(sources.get(COMMAND_LINE))
         self._importers: dict[str, set[str]] = defaultdict(set)

@@ -65,7 +65,7 @@ def postgresql_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def plugin_folder(made_once: MadeOnce) -> Path:
-    """tests/plugins, installed: for PYTHONPATH."""
+    """tests/plugins and plugins/runtimes, installed: for PYTHONPATH."""
     return made_once("plugin-package", lambda folder: install_plugins(folder / "site")) / "site"
 
 

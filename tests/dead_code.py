@@ -51,7 +51,7 @@ def main() -> int:
     finder = vulture.Vulture(
         ignore_names=[*CALLED_FROM_OUTSIDE, *named], ignore_decorators=["@*.command*", "@*.group*"]
     )
-    finder.scavenge([ROOT / "src", ROOT / "docs", ROOT / "performance", ROOT / "benchmarks"])
+    finder.scavenge([ROOT / name for name in ("src", "docs", "performance", "benchmarks", "plugins")])
     found = [
         item
         for item in finder.get_unused_code(min_confidence=60)

@@ -158,14 +158,6 @@ def _watched(order: RunOrder, progress: bool | None, executor: Executor | None =
     return _shown(made)
 
 
-_OF_HELD = frozenset(
-    """
-    runtimes devices precisions threads streams items profile rebuild onnx_opset sequence_file build_only export_only build_timeout repeat warmup_runs interleave stop warmup
-    seed cores name labels tags run_name keep_env share discard_logs base store no_store
-    """.split()
-)
-
-
 def benchmark_model(
     model: object,
     inputs: object,
@@ -176,10 +168,12 @@ def benchmark_model(
 ) -> ShownRun:
     """See `benchwright.benchmark_model`."""
     from benchwright.app.held_models import order_and_executor
+    from benchwright.options.table import OPTIONS
 
+    of_held = [name for name, row in OPTIONS.items() if row.held]
     for option in options:
-        if option not in _OF_HELD:
-            remedy = did_you_mean(option, _OF_HELD)
+        if option not in of_held:
+            remedy = did_you_mean(option, of_held)
             text = f"benchmark_model() got an unexpected keyword argument '{option}'"
             raise TypeError(text + (f"; {remedy}" if remedy else ""))
     if cache_dir is not None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from onnx_export import read_operators_once
 from plugin_package import ADDED
+from plugin_package import RUNTIMES as OF_PLUGINS
 
 from benchmodels.arrays import load_arrays, save_arrays
 from benchmodels.measure.timing import times_in_runtime
@@ -34,8 +35,8 @@ torch = pytest.importorskip("torch")
 
 # The same session as torch-compile, told to compile longer: performance/device_runtimes.py holds it to the contract.
 LONGER = ("torch-compile-max-autotune",)
-# Built in, of packages installed here, and of tests/plugins.
-RUNTIMES = [*(name for name in known_runtimes() if name not in LONGER), ADDED[GROUP]]
+# Built in, of packages installed here, of tests/plugins, and of plugins/runtimes.
+RUNTIMES = list(dict.fromkeys((*(name for name in known_runtimes() if name not in LONGER), ADDED[GROUP], *OF_PLUGINS)))
 TOLERANCE = 1e-5  # of all outputs, relative L2; weights rounded to float16 would miss it by far
 CALLS = 20
 STEPS = {

@@ -70,7 +70,7 @@ def test_an_endless_export_is_ended_with_all_it_has_started(models: Models, net:
     path, identity = net
     mark = f"{models.folder}-endless"
     env = {"WAY": "endless", "MARK": mark}
-    told = models.run(path, identity=identity, runtime="onnxruntime", step_timeout_s=5, env=env)
+    told = models.run(path, identity=identity, runtime="onnxruntime", build_timeout=5, env=env)
     failure = told.one("failure")
     assert (failure["kind"], failure["stage"]) == ("timed_out", "export")
     assert "export took longer than 5 s" in failure["text"]
@@ -102,7 +102,7 @@ def test_an_endless_compilation_is_ended_with_all_it_has_started(models: Models,
     path, identity = net
     mark = f"{models.folder}-compiled"
     env = {"WAY": "endless", "MARK": mark}
-    told = models.run(path, identity=identity, runtime="torch-compile", step_timeout_s=3, env=env)
+    told = models.run(path, identity=identity, runtime="torch-compile", build_timeout=3, env=env)
     assert told.code == 0
     assert (told.one("failure")["kind"], told.one("failure")["stage"]) == ("timed_out", "compile")
     assert wait_for(lambda: carrying(mark) == [])

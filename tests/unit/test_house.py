@@ -14,6 +14,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from plugin_package import RUNTIMES
+
+from benchwright.options.table import OPTIONS
 
 pytestmark = pytest.mark.xdist_group("house")  # one worker: every file is parsed once
 
@@ -35,6 +38,31 @@ NAMES_TWICE: set[str] = set()
 SILENT_EXCEPTS: set[str] = set()
 ASK_THE_WORKLOAD: set[str] = set()
 ASK_THE_FOLDER: set[str] = set()
+# Files that name an option: 4, but for these. Each command has its own --json, --run-name is also a run's field, and the
+# options of specifications are copied into a specification.
+MOST_FILES = 4
+NAMED_OFTEN = {
+    "all_scripts": 6,
+    "android_dir": 8,
+    "as_json": 33,
+    "keep_env": 7,
+    "max_depth": 10,
+    "model_cache": 5,
+    "no_store": 6,
+    "num_gpus": 5,
+    "regressed_types": 6,
+    "remote_dir": 12,
+    "run_name": 17,
+    "run_type": 14,
+    "script_args": 8,
+    "show_output": 11,
+    "string_map": 6,
+    "warmup_runs": 9,
+}
+# The table itself, what is generated from it, and the old names in stored files.
+NOT_COUNTED = tuple(
+    f"benchwright/{name}.py" for name in ("options/table", "options/keywords", "core/files/earlier_names")
+)
 
 
 @cache
@@ -106,6 +134,34 @@ def test_only_the_suite_asks_whether_a_benchmark_has_a_folder() -> None:
 def test_what_names_another_tool_moves_to_compat() -> None:
     found = {name for name in places(OTHER_TOOLS, "benchwright/compat/") if name.startswith("benchwright/")}
     assert len(found) == FILES_THAT_NAME_OTHER_TOOLS
+
+
+def names_in(tree: ast.Module) -> Iterator[str]:
+    """Attributes, keywords, parameters, fields, and strings that are a name or a list of names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.keyword | ast.arg):
+            yield node.arg or ""
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words = node.value.split()
+            yield from words if all(map(str.isidentifier, words)) else ()
+
+
+def test_an_option_is_named_in_few_files() -> None:
+    """Only options whose name is more than one word: others are words that also mean something else."""
+    options = {name for name in OPTIONS if "_" in name.strip("_")}
+    found: dict[str, int] = dict.fromkeys(options, 0)
+    for name, tree in trees().items():
+        for option in options & set(names_in(tree)) if name not in NOT_COUNTED else ():
+            found[option] += 1
+    assert {option: count for option, count in found.items() if count > MOST_FILES} == NAMED_OFTEN
+
+
+def test_nothing_names_a_runtime_of_the_package_beside() -> None:
+    assert places(rf"(?i)\b({'|'.join(RUNTIMES)})\b", "none of them/") == set()
 
 
 def test_benchprobe_can_be_read_in_an_afternoon() -> None:

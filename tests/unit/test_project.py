@@ -161,9 +161,12 @@ def test_probe_imports_only_the_standard_library_and_itself() -> None:
     assert set(done.stdout.split()) - sys.stdlib_module_names <= {"benchprobe", "__main__"}
 
 
+OF_MEASURED_PROGRAMS = ("src/benchprobe", "src/benchmodels", "plugins/runtimes/src")
+
+
 @pytest.mark.parametrize(
     "path",
-    sorted(path for name in ("benchprobe", "benchmodels") for path in (ROOT / "src" / name).rglob("*.py")),
+    sorted(path for name in OF_MEASURED_PROGRAMS for path in (ROOT / name).rglob("*.py")),
     ids=lambda path: path.name,
 )
 def test_probe_is_written_in_the_syntax_of_python_3_9(path: Path) -> None:

@@ -14,16 +14,16 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
 from benchmodels.arrays import load_arrays, save_arrays
 from benchmodels.build.onnx_copy import changed_copy, keep_what_is_used
-from benchmodels.build.sequence_file import BadSequenceFile, read_sequence
+from benchmodels.build.sequence_file import BuildSequence, sequence_of
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.discover.callers import is_library
 from benchmodels.failures import has_room, is_out_of_memory
 from benchmodels.files.given_inputs import check_types, shapes_and_arrays
 from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file
-from benchmodels.measure.batch import Batch
+from benchmodels.measure.batch import Batch, shown_batch
+from benchmodels.measure.failure_reports import failures_reported
 from benchmodels.measure.generation import ONLY_IN_TORCH, is_generation
-from benchmodels.measure.runtime_options import failures_reported, options_of, shown_batch
 from benchmodels.measure.work import CallWork, count_work
 from benchmodels.reports import BuildSteps, Reports
 from benchmodels.runtimes.base import Captured, Runtime, Unsupported
@@ -110,7 +110,7 @@ class Building:
         self._runtime = runtime
         self._reports = reports
         self._steps = BuildSteps(reports, runtime.versions())
-        self._options = options_of(settings)
+        self._options = settings.options
 
     def build(self, captured: Captured, told: Optional[Details] = None) -> None:
         """`told`: the keys of its `model` event, where no script tells them."""
@@ -152,7 +152,8 @@ class Building:
                 batch = batch or shown_batch(self._settings, captured)
         # Copies: an exporter may call the model with its inputs.
         inputs = {name: tensor.detach().clone() for name, tensor in flatten_call(args, kwargs, captured.names)}
-        changed = captured._replace(module=self._changed(captured, inputs)) if self._options.sequence else captured
+        sequence = sequence_of(self._options, "export")
+        changed = captured._replace(module=self._changed(captured, inputs, sequence)) if sequence else captured
         with self._reports.at("export"):
             try:
                 self._runtime.build(changed, self._settings.builds, self._options, self._steps)
@@ -167,15 +168,11 @@ class Building:
                 raise Unsupported("export", f"{WITH_NUMPY} ({text})") from error
         # Not earlier: importing on behalf of the exporter would shorten its measured time.
         may_call = not self._settings.without_reference
-        work = count_work(module, args, kwargs, self._settings.precision, may_call=may_call)
+        work = count_work(module, args, kwargs, self._options.precision, may_call=may_call)
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
 
-    def _changed(self, captured: Captured, inputs: Mapping[str, Any]) -> Module:
+    def _changed(self, captured: Captured, inputs: Mapping[str, Any], sequence: BuildSequence) -> Module:
         """What a build sequence makes of a copy of the module: the reference and the counts are those of the original."""
-        try:
-            sequence = read_sequence(self._options.sequence)
-        except BadSequenceFile as error:
-            raise Unsupported("export", str(error), kind="error") from error
         if sequence.of_onnx and not self._runtime.through_onnx:
             name = sequence.of_onnx[0].__name__
             raise Unsupported(
@@ -193,8 +190,9 @@ class Building:
                 reference = opened.reference(arrays)
         work = opened.work(arrays)
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
-        folder, sequence = self._settings.builds, self._options.sequence
+        folder = self._settings.builds
         with self._reports.at("convert"):
+            sequence = sequence_of(self._options, "convert")
             changed = changed_copy(path, folder, sequence, arrays, self._steps) if sequence else path
             self._runtime.build_file(changed, folder, self._options, self._steps, shapes)
             if sequence:

@@ -7,7 +7,7 @@ import shutil
 from importlib import import_module
 from typing import Any, List, Mapping, Tuple
 
-from benchmodels.build.sequence_file import BadSequenceFile, read_sequence
+from benchmodels.build.sequence_file import BuildSequence
 from benchmodels.files.file_content import files_of
 from benchmodels.runtimes.base import ArtifactFolder, StepTimer, Unsupported
 from benchmodels.runtimes.parts.artifact import read_artifact, write_artifact
@@ -18,12 +18,8 @@ from benchmodels.types import Array
 FOLDER = "sequence"  # inside the build
 
 
-def changed_copy(path: str, folder: str, sequence_file: str, inputs: Mapping[str, Array], steps: StepTimer) -> str:
+def changed_copy(path: str, folder: str, sequence: BuildSequence, inputs: Mapping[str, Array], steps: StepTimer) -> str:
     """The path of what the sequence makes of the file; its inputs and outputs must stay."""
-    try:
-        sequence = read_sequence(sequence_file)
-    except BadSequenceFile as error:
-        raise Unsupported("convert", str(error), kind="error") from error
     if sequence.of_model:
         name = sequence.of_model[0].__name__
         text = (
@@ -34,7 +30,7 @@ def changed_copy(path: str, folder: str, sequence_file: str, inputs: Mapping[str
     before, after = _ports(path), _ports(changed)
     if before != after:
         text = f"{', '.join(before[0])} → {', '.join(before[1])} before, {', '.join(after[0])} → {', '.join(after[1])} after"
-        name = os.path.basename(sequence_file)
+        name = os.path.basename(sequence.path)
         raise Unsupported("convert", f"{name} changes what the model takes and returns: {text}", kind="error")
     return changed
 

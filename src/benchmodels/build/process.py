@@ -180,7 +180,7 @@ class _Watch:
 
     def _end_if_late(self) -> None:
         of_reference = self._step == REFERENCE_STEP
-        limit_s = self._settings.reference_timeout_s if of_reference else self._settings.step_timeout_s
+        limit_s = self._settings.reference_timeout_s if of_reference else self._settings.build_timeout
         if self._step is None or time.monotonic() - self._since <= limit_s:
             return
         late = ModelFailure(TIMED_OUT, f"{self._step} took longer than {limit_s:g} s", self._last_stage)

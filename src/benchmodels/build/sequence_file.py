@@ -18,10 +18,10 @@ import runpy
 import sys
 import traceback
 from functools import lru_cache
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.failures import is_out_of_memory
-from benchmodels.runtimes.base import StepTimer, Unsupported
+from benchmodels.runtimes.base import RuntimeOptions, StepTimer, Unsupported
 from benchmodels.types import Module, Value
 
 NAME = "SEQUENCE"
@@ -81,6 +81,26 @@ class BuildSequence(NamedTuple):
     def _refuse(self, function: Any, stage: str, text: str) -> None:
         where = f"{os.path.basename(self.path)}:{_line_of(function)}"
         raise Unsupported(stage, f"{where}: {function.__name__} {text}", kind="error")
+
+
+def sequence_of(options: RuntimeOptions, stage: str) -> Optional[BuildSequence]:
+    """The one that was asked for, if any; Unsupported if it is none."""
+    if not options.sequence_file:
+        return None
+    try:
+        return read_sequence(options.sequence_file)
+    except BadSequenceFile as error:
+        raise Unsupported(stage, str(error), kind="error") from error
+
+
+def name_of_sequence(options: RuntimeOptions) -> Dict[str, str]:
+    """What a build says of it."""
+    return {"sequence_file": os.path.basename(options.sequence_file or "")}
+
+
+def key_of_sequence(options: RuntimeOptions) -> Dict[str, str]:
+    """What a build depends on."""
+    return {"sequence": digest_of_sequence(options.sequence_file)} if options.sequence_file else {}
 
 
 def digest_of_sequence(path: str) -> str:

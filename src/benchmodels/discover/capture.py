@@ -113,7 +113,7 @@ class _Capture:
     def _captured(self, entry: ModelEntry, call: Call) -> Captured:
         _undo_compilation(call.module)
         expected = self._settings.weights_digest
-        weights = weights_digest(call.module) if self._settings.weights or expected is not None else None
+        weights = weights_digest(call.module) if self._settings.digest_weights or expected is not None else None
         if expected is not None and weights != expected:
             text = f"the model's weights have changed since it was found ({weights} instead of {expected})"
             put(message_event("models", text))

@@ -143,7 +143,7 @@ class ScriptSearch:
         )
 
     def _on_new(self, entry: ModelEntry, call: Call) -> None:
-        if self._settings.weights:
+        if self._settings.digest_weights:
             entry.facts["weights"] = weights_digest(call.module)
             entry.facts["content"] = content_digest(call.module, call.args, call.kwargs)
         if self._settings.count_work:

@@ -13,6 +13,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from benchmodels.hooks.looking import class_attribute
 from benchmodels.identity.signatures import Leaf, Signature
+from benchmodels.runtimes.base import Captured
+from benchmodels.settings import ModelSettings
 from benchmodels.types import ModelInputs, Module, Value
 
 Dimension = Tuple[str, int]  # of the input of that name
@@ -227,3 +229,15 @@ def _entries_agree(whole: Mapping[str, Any], some: Mapping[str, Any], first: int
             return False
         compared += error.mute is None
     return compared > 0
+
+
+def told_batch(settings: ModelSettings) -> Optional[Batch]:
+    """Items per call, if already known."""
+    return None if settings.items is None else Batch(settings.items, settings.items_from or "as given")
+
+
+def shown_batch(settings: ModelSettings, captured: Captured) -> Optional[Batch]:
+    """Items per call, found by calling the model."""
+    module, args, kwargs = captured.module, captured.args, captured.kwargs
+    found = of_layers(module, args, kwargs)
+    return found or of_independent_entries(module, args, kwargs, captured.names, settings.varying)

@@ -21,9 +21,9 @@ from benchmodels.discover.capture import modes_off
 from benchmodels.identity.identity import LENGTH, identity_of, structure_of
 from benchmodels.identity.signatures import signature_of
 from benchmodels.identity.weights import weights_digest
+from benchmodels.measure.failure_reports import failures_reported
 from benchmodels.measure.jobs import MeasureJob
 from benchmodels.measure.measure import refuse, refuse_without
-from benchmodels.measure.runtime_options import failures_reported, options_of
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Unsupported
 from benchmodels.runtimes.registry import runtime_named
@@ -35,8 +35,6 @@ from benchprobe.config import VARIABLE, parse
 from benchprobe.loop.probe import Probe
 from benchprobe.loop.recording import functions
 from benchprobe.stream.events import Event
-
-FOREVER_S = 1e9  # a step cannot be ended without ending the caller
 
 
 class HeldModel(NamedTuple):
@@ -78,16 +76,16 @@ def is_measured_here(runtime: str) -> bool:
 
 def measure_here(model: HeldModel, config: str) -> None:
     """Measures it as BENCHPROBE_CONFIG `config` says, into the stream that it names. Failures are events, as in any process."""
-    settings = settings_from(json.loads(config)[PART])._replace(step_timeout_s=FOREVER_S)
+    settings = settings_from(json.loads(config)[PART]).without_limit()
     reports = Reports()
     with recorded(config), as_it_was(), failures_reported(reports):
         runtime = runtime_named(settings.runtime)
         refuse(runtime, settings)
-        refuse_without(runtime, options_of(settings))
+        refuse_without(runtime, settings.options)
         with modes_off():
             taken = model.opened(settings.identity)
             reports.event("model", **taken.told)
-            MeasureJob(settings, runtime, options_of(settings), reports).measure_module(taken.captured)
+            MeasureJob(settings, runtime, reports).measure_module(taken.captured)
 
 
 class BuiltHere(NamedTuple):
@@ -106,7 +104,7 @@ def build_here(model: HeldModel, settings: ModelSettings) -> BuiltHere:
     with as_it_was(), failures_reported(reports):
         runtime = runtime_named(settings.runtime)
         refuse(runtime, settings)
-        refuse_without(runtime, options_of(settings))
+        refuse_without(runtime, settings.options)
 
         def make(place: Path) -> Sequence[Details]:
             taken = model.opened(settings.identity)
@@ -117,7 +115,7 @@ def build_here(model: HeldModel, settings: ModelSettings) -> BuiltHere:
             return read_facts(str(place)).steps
 
         with modes_off():
-            made = MeasureJob(settings, runtime, options_of(settings), reports).have_built(make)
+            made = MeasureJob(settings, runtime, reports).have_built(make)
     return BuiltHere(events, reports.failed, made)
 
 

@@ -27,13 +27,13 @@ from benchmodels.build.cache import ALWAYS, IF_NEEDED, BuildCache, CachedBuild, 
 from benchmodels.build.labels import keep_labels
 from benchmodels.build.process import build_in_child, built_before
 from benchmodels.build.references import kept_reference
-from benchmodels.build.sequence_file import digest_of_sequence
+from benchmodels.build.sequence_file import key_of_sequence, name_of_sequence
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
+from benchmodels.measure.batch import shown_batch, told_batch
 from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation, with_results_read
 from benchmodels.measure.measuring import ModelMeasurement, Subject
-from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import (
@@ -41,7 +41,6 @@ from benchmodels.runtimes.base import (
     ArtifactFolder,
     Captured,
     Runtime,
-    RuntimeOptions,
     Unsupported,
     module_versions,
 )
@@ -56,11 +55,11 @@ from benchprobe.config import from_environment
 class MeasureJob:
     """One model on one runtime. An exception is a failure of `reports.stage`."""
 
-    def __init__(self, settings: ModelSettings, runtime: Runtime, options: RuntimeOptions, reports: Reports) -> None:
+    def __init__(self, settings: ModelSettings, runtime: Runtime, reports: Reports) -> None:
         config = from_environment()
         self._settings = settings
         self._runtime = runtime
-        self._options = options
+        self._options = settings.options
         self._reports = reports
         self._endless = config is not None and config.stop is not None
         self._keep_labels()
@@ -156,7 +155,7 @@ class MeasureJob:
         )
 
     def _measuring(self) -> ModelMeasurement:
-        return ModelMeasurement(self._settings, self._runtime, self._options, self._reports, self._endless)
+        return ModelMeasurement(self._settings, self._runtime, self._reports, self._endless)
 
     def have_built(self, make: Make) -> bool:
         """Has the build in the cache, made by `make` if it is not there; whether it was made now."""
@@ -182,7 +181,7 @@ class MeasureJob:
         about = {
             "name": self._settings.build_name,
             "labels": dict(self._settings.labels),
-            "sequence_file": os.path.basename(self._settings.sequence),
+            **name_of_sequence(self._options),
         }
         with self._reports.at("load"):
             entry = cache.entry(cache.key(parts), make, parts=parts, about=about, rebuild=rebuild)
@@ -222,16 +221,14 @@ class MeasureJob:
         settings = self._settings
         parts: Details = {
             "runtime": self._runtime.name,
-            "precision": settings.precision,
+            "precision": self._options.precision,
             "device": self._options.device_type,
             "versions": self._runtime.versions(),
             "depends_on": self._runtime.depends_on(self._options),
             "format": FORMAT,
+            **(self._options.of_export() if self._runtime.through_onnx else {}),
+            **key_of_sequence(self._options),
         }
-        if settings.onnx_opset is not None and self._runtime.through_onnx:
-            parts["onnx_opset"] = settings.onnx_opset
-        if settings.sequence:
-            parts["sequence"] = digest_of_sequence(settings.sequence)
         if settings.file:
             # A build may refer to the file by its path.
             return {**parts, "path": os.path.abspath(settings.file), **self._file_parts(settings.file)}

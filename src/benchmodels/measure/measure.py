@@ -13,7 +13,7 @@ from typing import Any, Sequence
 
 from benchmodels.ending import end_compile_workers, leave
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
-from benchmodels.measure.runtime_options import failures_reported, options_of
+from benchmodels.measure.failure_reports import failures_reported
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Captured, Runtime, RuntimeOptions, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
@@ -32,7 +32,7 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
             return 0  # nothing to build: of a runtime from outside, that is known only here
         refuse(runtime, settings)
         if settings.stops_after != EXPORTED and (runtime.kind != MODULE or settings.file or settings.zoo):
-            refuse_without(runtime, options_of(settings))
+            refuse_without(runtime, settings.options)
     if reports.failed:
         return 0
     if runtime.kind == MODULE and not settings.file and not settings.zoo:
@@ -49,16 +49,15 @@ def _measure_in_script(
     from benchmodels.discover.capture import run_until_call
 
     began_ns = perf_counter_ns()
-    options = options_of(settings)
 
     def then(captured: Captured) -> Any:
         labels = {"start": "warm"} if "benchmodels.warm.pages" in sys.modules else {}  # without the import of torch
         reports.measured("time.script", [(perf_counter_ns() - began_ns) / 1e9], labels=labels)
         with failures_reported(reports):
-            refuse_without(runtime, options)  # not earlier: it may import torch before the script does
+            refuse_without(runtime, settings.options)  # not earlier: it may import torch before the script does
             from benchmodels.measure.jobs import MeasureJob
 
-            MeasureJob(settings, runtime, options, reports).measure_module(captured)
+            MeasureJob(settings, runtime, reports).measure_module(captured)
         end_compile_workers()
         leave(0)
 
@@ -71,7 +70,7 @@ def _measure_elsewhere(
 ) -> None:
     from benchmodels.measure.jobs import MeasureJob
 
-    job = MeasureJob(settings, runtime, options_of(settings), reports)
+    job = MeasureJob(settings, runtime, reports)
     if runtime.kind == MODULE:
         job.measure_zoo() if settings.zoo else job.measure_exported()
     elif settings.stops_after:
@@ -90,8 +89,10 @@ def refuse_without(runtime: Runtime, options: RuntimeOptions) -> None:
 
 def refuse(runtime: Runtime, settings: ModelSettings) -> None:
     """Unsupported if the runtime does not support the request."""
-    if settings.precision not in runtime.precisions:
-        text = f"{runtime.name} does not support {settings.precision}; it supports {', '.join(runtime.precisions)}"
+    if settings.options.precision not in runtime.precisions:
+        text = (
+            f"{runtime.name} does not support {settings.options.precision}; it supports {', '.join(runtime.precisions)}"
+        )
         raise Unsupported("load", text, kind=UNSUPPORTED)
     if settings.stops_after and runtime.kind == MODULE:
         raise Unsupported("load", f"{runtime.name} runs the module itself and builds nothing", kind=UNAVAILABLE)

@@ -55,12 +55,10 @@ class Subject(NamedTuple):
 class ModelMeasurement:
     """One model on one runtime. An exception is a failure of `reports.stage`. `endless`: a stop rule ends the loop."""
 
-    def __init__(
-        self, settings: ModelSettings, runtime: Runtime, options: RuntimeOptions, reports: Reports, endless: bool = True
-    ) -> None:
+    def __init__(self, settings: ModelSettings, runtime: Runtime, reports: Reports, endless: bool = True) -> None:
         self._settings = settings
         self._runtime = runtime
-        self._options = options
+        self._options = settings.options
         self._reports = reports
         self._endless = endless
         self._checked = False
@@ -131,7 +129,7 @@ class ModelMeasurement:
 
     def _compile(self, calls: _Calls) -> float:
         steps = BuildSteps(self._reports, self._runtime.versions())
-        with _limited(self._settings.step_timeout_s, self._give_up_compiling), steps.step("compile"):
+        with _limited(self._settings.build_timeout, self._give_up_compiling), steps.step("compile"):
             result = calls.session.run(calls.prepared())
         calls.looked_at(result)
         self._reports.measured("time.build", [steps.seconds], labels=_start())
@@ -139,7 +137,7 @@ class ModelMeasurement:
         return steps.seconds
 
     def _give_up_compiling(self) -> None:
-        limit_s = self._settings.step_timeout_s
+        limit_s = self._settings.build_timeout
         self._reports.failure(TIMED_OUT, f"compile took longer than {limit_s:g} s", "compile")
 
     def _measure_loops(self, calls: _Calls, keep: bool) -> None:
@@ -154,11 +152,11 @@ class ModelMeasurement:
                 inside, around = times_in_runtime(calls.session, calls.prepared())
                 self._reports.measured("time.in_runtime", inside)
                 self._reports.measured("time.around_runtime", around)
-            if self._settings.streams > 1:
+            if self._options.streams > 1:
                 self._measure_streams(calls, keep)
 
     def _measure_streams(self, calls: _Calls, keep: bool) -> None:
-        streams = self._settings.streams
+        streams = self._options.streams
         makers = [lambda: calls.new_caller(keep) for _ in range(streams)]
         if calls.used_up:
             with calls.apart():  # the inputs of many calls are our memory, not the model's

@@ -56,8 +56,12 @@ class RuntimeOptions(NamedTuple):
     threads: int = 1
     streams: int = 1
     onnx_opset: Optional[int] = None  # for an export; None: the exporter chooses
-    sequence: str = ""  # the Python file of a build sequence
+    sequence_file: Optional[str] = None  # the Python file of a build sequence
     tf32: bool = True  # False: of runtimes that are not torch, which `without_tf32` tells
+
+    def of_export(self) -> Details:
+        """What changes an export to ONNX: part of the cache key of builds from it."""
+        return {} if self.onnx_opset is None else {"onnx_opset": self.onnx_opset}
 
     @property
     def device_type(self) -> str:

@@ -26,11 +26,7 @@ BUILT_IN = {
     "onnxruntime-tensorrt": "benchmodels.runtimes.onnxruntime:OnnxRuntimeTensorRT",
     "openvino": "benchmodels.runtimes.openvino:OpenVino",
     "aot-inductor": "benchmodels.runtimes.aot_inductor:AotInductor",
-    "iree": "benchmodels.runtimes.iree:Iree",
-    "mnn": "benchmodels.runtimes.mnn:Mnn",
-    "ncnn": "benchmodels.runtimes.ncnn:Ncnn",
     "executorch": "benchmodels.runtimes.executorch:Executorch",
-    "tvm": "benchmodels.runtimes.tvm:Tvm",
     "litert": "benchmodels.runtimes.litert:Litert",
 }
 

@@ -94,7 +94,7 @@ def _with_builds(options: Options) -> Options:
         from benchwright.kinds.runtime_names import runtimes_named
 
         options = replace(options, runtimes=runtimes_named(options.runtimes, options.python))
-    if options.build_only or options.export_only or options.sequence_file:
+    if options.say_how_to_build:
         from benchwright.kinds.models.build_options import with_sequence
 
         options = with_sequence(options)

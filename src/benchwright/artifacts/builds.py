@@ -14,6 +14,7 @@ from benchmodels.build.cache import MANIFEST, Corrupt, read_manifest, verify
 from benchmodels.build.labels import FOLDER, kept_labels, labels_path
 from benchwright.artifacts.inventory import LEFTOVER, CacheEntry, entry_of, is_old, modified
 from benchwright.artifacts.objects import Told
+from benchwright.core.model import way_of
 from benchwright.environments.locking import locked
 
 BUILD, LABELS, COMPILED, SEARCHES = "build", "labels", "compiled", "searches"
@@ -86,7 +87,7 @@ class BuildInventory:
             made=made if isinstance(made, float) else None,
             runtime=str(parts.get("runtime", "")),
             precision=str(parts.get("precision", "")),
-            way=_way(told),
+            way=" ".join(way_of({**parts, **told})),
             labels={str(k): str(v) for k, v in labels.items()} if isinstance(labels, dict) else {},
         )
 
@@ -106,14 +107,6 @@ def _labels(cache_dir: Path, name: str) -> dict[str, str]:
         return {key: ",".join(values) for key, values in kept_labels(str(cache_dir), name).items()}
     except (OSError, ValueError):  # somebody else's file
         return {}
-
-
-def _way(told: dict[str, Any]) -> str:
-    """The operator set and the build sequence, if it was given them."""
-    opset, sequence = told["parts"].get("onnx_opset"), told["parts"].get("sequence")
-    return " ".join(
-        [*([f"opset{opset}"] if opset else []), *([str(told.get("sequence_file") or sequence)] if sequence else [])]
-    )
 
 
 def _plain_name(parts: dict[str, Any]) -> str:

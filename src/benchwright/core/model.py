@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -14,6 +15,7 @@ INFERENCE = "inference"
 TRAINING = "training"
 NEVER_CALLED = "never_called"
 ZOO_SCALES = ("tiny", "small", "full")
+BUILT_WITH = ("onnx_opset", "sequence_file")  # fields of a Model: how it is built, where a user can say it
 
 
 class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,10 +185,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     tolerance: dict[str, float] = {}  # error → the worst that passes
     rebuild: str = "if_needed"
     onnx_opset: int | None = None
-    sequence: str | None = None
+    sequence_file: str | None = None
     sequence_digest: str | None = None
     stops_after: str = ""
-    step_timeout_s: float = 600.0
+    build_timeout: float = 600.0  # of each step, in seconds
     builds: str = ""  # the folder of cached builds
     source_note: str | None = None
 
@@ -205,6 +207,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
         return msgspec.structs.replace(self, python=path)
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Those of the user that it comes from."""
+        return tuple(filter(None, (self.script, self.file, self.sequence_file)))
+
+    @property
     def variant(self) -> tuple[str, ...]:
         """Which model it is, and what it runs on."""
         way = (*self.way, *filter(None, (self.sequence_digest,)))
@@ -213,5 +220,19 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     @property
     def way(self) -> tuple[str, ...]:
         """How it is built, where that is not the usual way."""
-        opset = () if self.onnx_opset is None else (f"opset{self.onnx_opset}",)
-        return (*opset, *(() if self.sequence is None else (self.sequence.rpartition("/")[2],)))
+        return way_of({name: getattr(self, name) for name in BUILT_WITH})
+
+    def built_for(self, *, through_onnx: bool, from_module: bool) -> Model:
+        """Without what does not concern such a runtime: only an export has an operator set, only a build a sequence."""
+        model = self if through_onnx else msgspec.structs.replace(self, onnx_opset=None)
+        return model if not from_module else msgspec.structs.replace(model, sequence_file=None, sequence_digest=None)
+
+    def check_timeout_s(self, launch_s: float | None) -> float | None:
+        """The limit for checking its outputs, by that of the launch."""
+        return None if launch_s is None else min(launch_s, self.build_timeout)
+
+
+def way_of(built_with: Mapping[str, object]) -> tuple[str, ...]:
+    """`opset17`, `int8.py`: the values of `BUILT_WITH`, as far as they are known and not the usual ones."""
+    opset, path = (built_with.get(name) for name in BUILT_WITH)
+    return (*((f"opset{opset}",) if opset else ()), *((str(path).rpartition("/")[2],) if path else ()))

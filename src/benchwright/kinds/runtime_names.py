@@ -8,6 +8,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.kinds.interpreter import ask, default_python
 
 _PATIENCE_S = 30.0
+_MORE_RUNTIMES = "benchwright-runtimes"
 # Where users of MLAgility have models measured, with --backend.
 _PLACES = {"local": "leave it out to measure here", "remote": "name the other machine with --on ssh:HOST"}
 
@@ -24,10 +25,19 @@ def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
         names |= _known_to(python or default_python(), unknown)
     for word in unknown:
         if names[word] is None:
-            remedy = _PLACES.get(word) or did_you_mean(word)
+            remedy = _PLACES.get(word) or _how_to_install(word, python or default_python()) or did_you_mean(word)
             remedy = remedy or f"use one of {', '.join(known_runtimes())}, or install its plug-in"
             raise InvalidInput(f"unknown runtime '{word}'", where="--runtime", remedy=remedy)
     return tuple(dict.fromkeys(name for name in names.values() if name is not None))
+
+
+def _how_to_install(word: str, python: str) -> str | None:
+    """For a runtime of the package that comes beside benchwright, whose extras have the names of its runtimes."""
+    from importlib.metadata import requires
+
+    needs = f"{_MORE_RUNTIMES}[{word}]"
+    offered = any(requirement.startswith(needs) for requirement in requires("benchwright") or ())
+    return f"install it where models are measured: {python} -m pip install '{needs}'" if offered else None
 
 
 def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:

@@ -68,6 +68,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     variable: str | None = None  # the environment variable that sets it
     of_target: bool = True  # changes what is measured or how; False: only where it goes and what is shown
     kept: bool = False  # with the run, which is resumed with the same value
+    of_model: bool = False  # a field of every `Model`, of the same name
+    held: bool = False  # also a keyword of `benchmark_model`, for a model that the caller holds
     name: str = ""  # of its field
     default: Any = None  # of its field
 
@@ -99,7 +101,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Run commands with /bin/sh, for pipes and &&. Tasks that need one run in one anyway.")] = False
     metrics: Annotated[tuple[str, ...], _row(WHAT, "--metric", "list", "NAME=PATTERN", applies=(COMMAND, TASKS, SUITE, LOOP, SPEC), common=True,
         help="A number to read from the output. PATTERN is a regular expression with one group, json:KEY or kv:KEY. NAME[unit,higher|lower,method]=… says more. Repeatable.")] = ()
-    name: Annotated[str | None, _row(WHAT, "--name", metavar="NAME",
+    name: Annotated[str | None, _row(WHAT, "--name", metavar="NAME", held=True,
         help="Name of the benchmark, if there is only one.")] = None
     format: Annotated[str | None, _row(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, *_MODELS, SPEC),
         help="Kind of target: suite, tasks, script, model, zoo or spec.")] = None
@@ -129,9 +131,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Combine several --param: every combination, or value by value.  [default: grid]")] = "grid"
 
     # How to measure it
-    repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES), _row(HOW, "--repeat", metavar="N", parse=parse_repeat, common=True, kept=True,
+    repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES), _row(HOW, "--repeat", metavar="N", parse=parse_repeat, common=True, kept=True, held=True,
         help="Launches of each benchmark, or auto. From 6 on there is a confidence interval; auto launches until it is within ± 2 % (at most 100 launches or 5 minutes), 1% until it is that narrow, 60s for a minute. verdict launches alternating commands until it is clear which is faster or that they are the same (at most 10 minutes; verdict:30m: 30).  [default: 1]")] = 1
-    warmup_runs: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES), _row(HOW, "--warmup-runs", "count", "N", common=True, least=0, kept=True,
+    warmup_runs: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES), _row(HOW, "--warmup-runs", "count", "N", common=True, least=0, kept=True, held=True,
         help="Extra launches first, recorded but not counted.")] = 0
     prepare: Annotated[tuple[str, ...], _row(HOW, "--prepare", "list", "COMMAND", applies=_HOOKED,
         help="Run this before each launch, untimed. Give one for all benchmarks, or one for each.")] = ()
@@ -141,15 +143,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Run this once after the last launch, even if the run is interrupted.")] = None
     ignore_failure: Annotated[bool, _row(HOW, "-i --ignore-failure", "flag", applies=_HOOKED,
         help="Count launches with an exit code other than 0, and say so.")] = False
-    interleave: Annotated[bool | None, _row(HOW, "--interleave/--no-interleave", "switch", kept=True,
+    interleave: Annotated[bool | None, _row(HOW, "--interleave/--no-interleave", "switch", kept=True, held=True,
         help="Alternate the benchmarks' launches.  [default: commands and models, if several]")] = None
     turns: Annotated[float | None, _row(HOW, "--turns", metavar="TIME", parse=values.turns, kept=True,
         help="Run interleaved benchmarks at the same time, in turns this long; for machines whose speed drifts.")] = None
-    stop: Annotated[StopRule | None, _row(HOW, "--stop", metavar="RULE", parse=parse_stop_rule, common=True,
+    stop: Annotated[StopRule | None, _row(HOW, "--stop", metavar="RULE", parse=parse_stop_rule, common=True, held=True,
         help="When to stop a loop: 100 (steps), 30s or 1%. A percentage is the precision of the median. never: not before its own end.")] = None
     stop_grace: Annotated[float, Meta(ge=0), _row(HOW, "--stop-grace", metavar="TIME", parse=values.stop_grace, applies=_SCRIPTS, kept=True,
         help="How long a training script may go on after its training was stopped early, to evaluate, save and clean up; then it is killed.  [default: 30s]")] = 30.0
-    warmup: Annotated[Warmup | None, _row(HOW, "--warmup", metavar="RULE", parse=parse_warmup,
+    warmup: Annotated[Warmup | None, _row(HOW, "--warmup", metavar="RULE", parse=parse_warmup, held=True,
         help="Warm-up of a loop: auto, 20 (steps) or 5s.  [default: auto]")] = None
     loop: Annotated[str | None, _row(HOW, "--loop", metavar="NAME", applies=(COMMAND, TASKS, SUITE, LOOP),
         help="Loop that counts.  [default: the first called train]")] = None
@@ -159,7 +161,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Limit for the memory of each launch, such as 8GiB: all its processes together are killed beyond it.")] = None
     lock_clocks: Annotated[str | None, _row(HOW, "--lock-clocks", "optional", "[=MHZ]", bare="auto",
         help="Lock the clocks of this machine's NVIDIA GPUs for the run, by default at 70 % of the highest, and unlock them whatever happens. Usually needs root.")] = None
-    cores: Annotated[tuple[int, ...] | None, _row(HOW, "--cores", metavar="LIST", parse=values.cores, common=True,
+    cores: Annotated[tuple[int, ...] | None, _row(HOW, "--cores", metavar="LIST", parse=values.cores, common=True, held=True,
         help="Pin to these cores, such as 0,2-3.")] = None
     on: Annotated[str | None, _row(HOW, "--on", metavar="NAME[:ARG]", common=True, names_from="benchwright.executors.registry:EXECUTORS.names", kept=True,
         help="Where to run: local, ssh:HOST, adb:SERIAL or a plug-in. In full ssh:[USER@]HOST[:PORT]; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
@@ -175,57 +177,57 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Processes that each launch measures side by side.")] = None
     sample_interval: Annotated[float, Meta(gt=0), _row(HOW, "--sample-interval", metavar="TIME", parse=values.sample_interval, kept=True,
         help="How often to sample memory and devices.  [default: 0.5s]")] = 0.5
-    seed: Annotated[int, _row(HOW, "--seed", "count", "N", kept=True,
+    seed: Annotated[int, _row(HOW, "--seed", "count", "N", kept=True, held=True,
         help="Seed for the order of interleaved launches and for scripts' random numbers.")] = 0
     validations: Annotated[tuple[str, ...], _row(HOW, "--validations", "words", "LAYERS", parse=values.comma_words, kept=True,
         help="More checks: usage, planning, version, plausibility, or all.")] = ()
 
     # Models
-    runtimes: Annotated[tuple[str, ...], _row(OF_MODELS, "--runtime", "words", "NAME,NAME", parse=values.comma_words, applies=(*_MODELS, SPEC), common=True, aliases=("--backend",), names_from="benchmodels.runtimes.registry:known_runtimes", kept=True,
+    runtimes: Annotated[tuple[str, ...], _row(OF_MODELS, "--runtime", "words", "NAME,NAME", parse=values.comma_words, applies=(*_MODELS, SPEC), common=True, aliases=("--backend",), names_from="benchmodels.runtimes.registry:known_runtimes", kept=True, held=True,
         help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}.  [default: {DEFAULT_RUNTIME}]")] = ()
-    devices: Annotated[tuple[str, ...], _row(OF_MODELS, "--device", "words", "NAME,NAME", parse=values.devices, applies=_MODELS, common=True, kept=True,
+    devices: Annotated[tuple[str, ...], _row(OF_MODELS, "--device", "words", "NAME,NAME", parse=values.devices, applies=_MODELS, common=True, kept=True, held=True,
         help="Devices: cpu, cuda or cuda:1.  [default: where the script calls the model; of zoos and files cpu]")] = ()
-    precisions: Annotated[tuple[str, ...], _row(OF_MODELS, "--precision", "words", "NAME,NAME", parse=values.precisions, applies=_MODELS, common=True, kept=True,
+    precisions: Annotated[tuple[str, ...], _row(OF_MODELS, "--precision", "words", "NAME,NAME", parse=values.precisions, applies=_MODELS, common=True, kept=True, held=True,
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")] = ("fp32",)
-    scale: Annotated[str, _row(OF_MODELS, "--scale", "choice", applies=(ZOO,), choices=ZOO_SCALES, kept=True,
+    scale: Annotated[str, _row(OF_MODELS, "--scale", "choice", applies=(ZOO,), choices=ZOO_SCALES, kept=True, of_model=True,
         help="Size of a zoo's models: tiny (few layers, small inputs, at most 30 M parameters), small, or full (as published).  [default: tiny]")] = ZOO_SCALES[0]
-    threads: Annotated[int | None, _row(OF_MODELS, "--threads", "count", "N", applies=_MODELS, least=1, kept=True,
+    threads: Annotated[int | None, _row(OF_MODELS, "--threads", "count", "N", applies=_MODELS, least=1, kept=True, of_model=True, held=True,
         help="Threads of the runtime.  [default: one per core]")] = None
-    streams: Annotated[int, _row(OF_MODELS, "--streams", "count", "N", applies=_MODELS, least=1, most=256, kept=True,
+    streams: Annotated[int, _row(OF_MODELS, "--streams", "count", "N", applies=_MODELS, least=1, most=256, kept=True, of_model=True, held=True,
         help="Also measure the throughput of N concurrent callers.")] = 1
-    items: Annotated[int | None, _row(OF_MODELS, "--items", "count", "N", applies=_MODELS, least=1, kept=True,
+    items: Annotated[int | None, _row(OF_MODELS, "--items", "count", "N", applies=_MODELS, least=1, kept=True, of_model=True, held=True,
         help="Items in one call, for items/s.  [default: the batch size, if known; else calls/s]")] = None
-    max_depth: Annotated[int, _row(OF_MODELS, "--max-depth", "count", "N", applies=(MODELS,), least=0, kept=True,
+    max_depth: Annotated[int, _row(OF_MODELS, "--max-depth", "count", "N", applies=(MODELS,), least=0, kept=True, of_model=True,
         help="Treat sub-modules down to this depth as models too.")] = 0
     weights: Annotated[bool, _row(OF_MODELS, "--weights", "flag", applies=(MODELS,), kept=True,
         help="Make the values of weights part of a model's identity.")] = False
-    profile: Annotated[bool, _row(OF_MODELS, "--profile", "flag", applies=_MODELS, kept=True,
+    profile: Annotated[bool, _row(OF_MODELS, "--profile", "flag", applies=_MODELS, kept=True, of_model=True, held=True,
         help="Also time each operator, in a separate launch.")] = False
     cold: Annotated[bool, _row(OF_MODELS, "--cold", "flag", applies=_MODELS, kept=True,
         help="Start each process afresh. By default, models of a run are measured in processes forked from one that has imported torch.")] = False
     overlap: Annotated[bool, _row(OF_MODELS, "--overlap", "flag", applies=_MODELS, kept=True,
         help="Build and check other models of a zoo while one is on the GPU, on the other half of at least 8 cores; they stand still while it is timed.")] = False
-    shapes: Annotated[dict[str, tuple[int, ...]], _row(OF_MODELS, "--shape", "pairs", "INPUT=1x3x224x224", parse=values.shapes, applies=(MODEL_FILE,), kept=True,
+    shapes: Annotated[dict[str, tuple[int, ...]], _row(OF_MODELS, "--shape", "pairs", "INPUT=1x3x224x224", parse=values.shapes, applies=(MODEL_FILE,), kept=True, of_model=True,
         help="Shape of a model file's input. Repeatable.")] = {}
-    trust: Annotated[bool, _row(OF_MODELS, "--trust", "flag", applies=(MODEL_FILE,), kept=True,
+    trust: Annotated[bool, _row(OF_MODELS, "--trust", "flag", applies=(MODEL_FILE,), kept=True, of_model=True,
         help="Load model files that can run code of their own, such as pickles in a .pt2.")] = False
     find_timeout: Annotated[float, _row(OF_MODELS, "--find-timeout", metavar="TIME", parse=values.find_timeout, applies=(MODELS,), kept=True,
         help="Limit for the search of a script for its models; those found until then count.  [default: 10m]")] = 600.0
-    rebuild: Annotated[str, _row(OF_MODELS, "--rebuild", "choice", applies=_MODELS, choices=("if_needed", "always", "never"), kept=True,
+    rebuild: Annotated[str, _row(OF_MODELS, "--rebuild", "choice", applies=_MODELS, choices=("if_needed", "always", "never"), kept=True, of_model=True, held=True,
         help="When to look for, export and compile models again.  [default: if_needed]")] = "if_needed"
     build_jobs: Annotated[int | None, _row(OF_MODELS, "--build-jobs", "count", "N", applies=_MODELS, least=1, kept=True,
         help="Builds at a time, while nothing is measured.  [default: one for every four cores]")] = None
     lean_cache: Annotated[bool, _row(OF_MODELS, "--lean-cache", "flag", applies=_MODELS, kept=True,
         help="Remove each build once it was measured; what is known about it is kept.")] = False
-    onnx_opset: Annotated[int | None, _row(OF_MODELS, "--onnx-opset", "count", "N", applies=_MODELS, least=7, most=30, kept=True,
+    onnx_opset: Annotated[int | None, _row(OF_MODELS, "--onnx-opset", "count", "N", applies=_MODELS, least=7, most=30, kept=True, of_model=True, held=True,
         help="Operator set of ONNX to export models to.  [default: the exporter's choice]")] = None
-    sequence_file: Annotated[str | None, _row(OF_MODELS, "--sequence-file", metavar="FILE.py", applies=_MODELS, kept=True,
+    sequence_file: Annotated[str | None, _row(OF_MODELS, "--sequence-file", metavar="FILE.py", applies=_MODELS, kept=True, of_model=True, held=True,
         help="Build sequence: a Python file whose SEQUENCE lists functions that change a model before or after its export to ONNX.")] = None
-    build_only: Annotated[bool, _row(OF_MODELS, "--build-only", "flag", applies=_MODELS, kept=True,
+    build_only: Annotated[bool, _row(OF_MODELS, "--build-only", "flag", applies=_MODELS, kept=True, held=True,
         help="Build models for the runtimes and measure nothing; later runs use the builds.  [default runtime: onnxruntime]")] = False
-    export_only: Annotated[bool, _row(OF_MODELS, "--export-only", "flag", applies=_MODELS, kept=True,
+    export_only: Annotated[bool, _row(OF_MODELS, "--export-only", "flag", applies=_MODELS, kept=True, held=True,
         help="Export models to ONNX and stop there; the report names the files.")] = False
-    build_timeout: Annotated[float, _row(OF_MODELS, "--build-timeout", metavar="TIME", parse=values.build_timeout, applies=_MODELS, kept=True,
+    build_timeout: Annotated[float, _row(OF_MODELS, "--build-timeout", metavar="TIME", parse=values.build_timeout, applies=_MODELS, kept=True, of_model=True, held=True,
         help="Limit for each step of a build, and for the check of a model's outputs.  [default: 10m]")] = 600.0
 
     # Task files
@@ -307,27 +309,27 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Folder on Android devices.  [default: /data/local/tmp/]")] = None
 
     # Results
-    labels: Annotated[dict[str, str], _row(KEEP, "--label", "pairs", "KEY=VALUE", parse=values.labels, common=True,
+    labels: Annotated[dict[str, str], _row(KEEP, "--label", "pairs", "KEY=VALUE", parse=values.labels, common=True, held=True,
         help="Label to keep with the results. Repeatable.")] = {}
-    tags: Annotated[tuple[str, ...], _row(KEEP, "--tag", "list", "TAG",
+    tags: Annotated[tuple[str, ...], _row(KEEP, "--tag", "list", "TAG", held=True,
         help="Word to find the run by. Repeatable.")] = ()
-    run_name: Annotated[str | None, _row(KEEP, "--run-name", metavar="NAME", common=True, aliases=("--run_name",),
+    run_name: Annotated[str | None, _row(KEEP, "--run-name", metavar="NAME", common=True, aliases=("--run_name",), held=True,
         help="Name of the run; {time} stands for the time.")] = None
-    keep_env: Annotated[tuple[str, ...], _row(KEEP, "--keep-env", "list", "NAME", kept=True,
+    keep_env: Annotated[tuple[str, ...], _row(KEEP, "--keep-env", "list", "NAME", kept=True, held=True,
         help="Record this environment variable too; globs such as 'MY_*' work. Repeatable.")] = ()
-    share: Annotated[bool, _row(KEEP, "--share", "flag", variable="BENCHWRIGHT_SHARE", kept=True,
+    share: Annotated[bool, _row(KEEP, "--share", "flag", variable="BENCHWRIGHT_SHARE", kept=True, held=True,
         help="Let others read the run's files, as far as the umask allows.  [default: $BENCHWRIGHT_SHARE, else only you]")] = False
-    discard_logs: Annotated[bool, _row(KEEP, "--discard-logs", "flag", kept=True,
+    discard_logs: Annotated[bool, _row(KEEP, "--discard-logs", "flag", kept=True, held=True,
         help="Delete a program's log if it succeeded.")] = False
-    base: Annotated[str | None, _row(KEEP, "--base", metavar="DIR", common=True, aliases=("--cache-dir", "-d"), of_target=False,
+    base: Annotated[str | None, _row(KEEP, "--base", metavar="DIR", common=True, aliases=("--cache-dir", "-d"), of_target=False, held=True,
         help="Folder for benchwright's files, also --cache-dir. It has runs, builds and labels.  [default: $BENCHWRIGHT_BASE, else your data folder]")] = None
     resume: Annotated[str | None, _row(KEEP, "--resume", "optional", "[=RUN]", common=True, bare="newest", of_target=False,
         help="Finish an interrupted run. Finished work is skipped.  [default: the newest run of the same target]")] = None
     anyway: Annotated[bool, _row(KEEP, "--anyway", "flag", of_target=False,
         help="With --resume: continue although code, environment or packages changed, and mark the results.")] = False
-    store: Annotated[str | None, _row(KEEP, "--store", metavar="URL", of_target=False,
+    store: Annotated[str | None, _row(KEEP, "--store", metavar="URL", of_target=False, held=True,
         help="Store to put the run into.  [default: $BENCHWRIGHT_STORE, else store.db in the base folder]")] = None
-    no_store: Annotated[bool, _row(KEEP, "--no-store", "flag", of_target=False,
+    no_store: Annotated[bool, _row(KEEP, "--no-store", "flag", of_target=False, held=True,
         help="Do not put the run into the store.")] = False
     local_reporter: Annotated[str | None, _row(KEEP, "--local-reporter", metavar="DIR", aliases=("--local_reporter",), of_target=False,
         help="Also write the results into this folder, in FAI-PEP's layout.")] = None
@@ -370,6 +372,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def names_devices(self) -> bool:
         """Whether they choose among the devices of the lab."""
         return bool(self.platform or self.device_names or self.excluded_devices)
+
+    @property
+    def say_how_to_build(self) -> bool:
+        """Whether they stop or change the builds of models."""
+        return bool(self.build_only or self.export_only or self.sequence_file)
 
     @property
     def builds(self) -> str:
@@ -427,6 +434,8 @@ KEPT = (
     *(name for name, row in OPTIONS.items() if row.kept),
     *("enough", "decision", "grace", "workers", "suite_paths", "stops_after", "sequence_digest"),
 )
+
+OF_MODEL = (*(name for name, row in OPTIONS.items() if row.of_model), "stops_after", "sequence_digest", "builds")
 
 
 def refuse_unrelated(given: Collection[str], sorts: Iterable[str]) -> None:

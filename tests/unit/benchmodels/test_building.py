@@ -12,7 +12,6 @@ import pytest
 
 from benchmodels.build.building import EXPORTED, SCRIPTED, WITH_NUMPY, Building
 from benchmodels.measure.jobs import MeasureJob
-from benchmodels.measure.runtime_options import options_of
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import Captured, RuntimeBase, Unsupported
 from benchmodels.runtimes.registry import runtime_named
@@ -69,7 +68,7 @@ def test_what_was_built_ahead_is_not_built_once_more(tmp_path: Path, monkeypatch
 
     settings = ModelSettings(identity="x", weights_digest="w", content_digest="c", runtime="onnxruntime")
     settings = settings._replace(builds=str(tmp_path), rebuild="always")
-    job = MeasureJob(settings, runtime_named("onnxruntime"), options_of(settings), Reports(lambda event: None))
+    job = MeasureJob(settings, runtime_named("onnxruntime"), Reports(lambda event: None))
     assert (job.have_built(make), job.have_built(make), len(made)) == (True, True, 2)
     monkeypatch.setenv(VARIABLE, json.dumps({"built": {"since": 0.0, "beside": 1}}))
     assert (job.have_built(make), len(made)) == (False, 2)

@@ -70,7 +70,14 @@ def capturing(under_discovery, tmp_path):
     def run(identity: str, *args: str, program: str = SCRIPT):
         script.write_text(textwrap.dedent(program))
         return under_discovery(
-            driver, str(script), *args, mode="measure", identity=identity, weights=True, plainly=True, forked=True
+            driver,
+            str(script),
+            *args,
+            mode="measure",
+            identity=identity,
+            digest_weights=True,
+            plainly=True,
+            forked=True,
         )
 
     return run

@@ -92,7 +92,7 @@ def test_a_build_on_a_full_disk_is_none_even_if_nobody_noticed(tmp_path: Path, m
     reports = Reports(lambda event: None)
     settings = ModelSettings(identity="x", builds=str(tmp_path))
     with pytest.raises(OSError, match="No space left"):
-        building.Building(settings, runtime_named("mnn"), reports)._write({}, None, None)
+        building.Building(settings, runtime_named("openvino"), reports)._write({}, None, None)
     assert not list(tmp_path.iterdir())
 
 

@@ -250,8 +250,8 @@ def test_settings_of_torchs_own_classes_count(torch):
 
 def test_the_same_script_gives_the_same_identities_in_two_processes(under_discovery, programs_folder):
     """On the machine with a GPU, too: these are what Python 3.12 with torch 2.11 found there."""
-    first = under_discovery(programs_folder / "two_models.py", weights=True, forked=True)
-    second = under_discovery(programs_folder / "two_models.py", weights=True, python=(sys.executable, "-R"))
+    first = under_discovery(programs_folder / "two_models.py", digest_weights=True, forked=True)
+    second = under_discovery(programs_folder / "two_models.py", digest_weights=True, python=(sys.executable, "-R"))
     assert first.code == 0, first.errors
     told = [(m["class"], m["identity"]) for m in first.models]
     assert told == [(m["class"], m["identity"]) for m in second.models]

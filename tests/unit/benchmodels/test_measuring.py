@@ -17,7 +17,7 @@ from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.work import CallWork
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import OpTime, RuntimeOptions, Unsupported
-from benchmodels.settings import ModelSettings
+from benchmodels.settings import settings_from
 
 Event = dict[str, Any]
 
@@ -118,7 +118,7 @@ def measured(
     reports = Reports(events.append)
     subject = Subject(load, INPUTS, lambda: batch, find, lambda precision: work, build_s)
     runtime: Any = FakeRuntime()
-    measuring = ModelMeasurement(ModelSettings(**settings), runtime, RuntimeOptions(), reports, endless=False)
+    measuring = ModelMeasurement(settings_from({"identity": "x", **settings}), runtime, reports, endless=False)
     try:
         measuring.measure(subject)
     except Exception as error:
@@ -366,7 +366,7 @@ def test_a_check_that_takes_too_long_leaves_what_was_measured(monkeypatch: pytes
     left = threading.Event()
     monkeypatch.setattr("benchmodels.measure.measuring.leave", lambda code: left.set())
     monkeypatch.setattr("benchmodels.measure.measuring.end_children", lambda: None)
-    events = measured(FakeSession(), reference=lambda: RIGHT if left.wait(30) else None, step_timeout_s=0.2)
+    events = measured(FakeSession(), reference=lambda: RIGHT if left.wait(30) else None, build_timeout=0.2)
     check = next(e for e in events if e["event"] == "check")
     assert left.is_set()
     assert (check["ok"], check["claimed"]) == (True, False)

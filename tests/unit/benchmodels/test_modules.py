@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
+from benchmodels.measure.failure_reports import failures_reported  # noqa: E402
 from benchmodels.measure.jobs import MeasureJob  # noqa: E402
-from benchmodels.measure.runtime_options import failures_reported, options_of  # noqa: E402
 from benchmodels.reports import Reports  # noqa: E402
-from benchmodels.runtimes.base import Captured  # noqa: E402
+from benchmodels.runtimes.base import Captured, RuntimeOptions  # noqa: E402
 from benchmodels.runtimes.registry import runtime_named  # noqa: E402
 from benchmodels.settings import ModelSettings  # noqa: E402
 
@@ -63,9 +63,9 @@ def threads() -> Any:
 def measured(module: Any, *args: Any, **settings: Any) -> list[Event]:
     events: list[Event] = []
     reports = Reports(events.append)
-    asked = ModelSettings(mode="measure", threads=1, **settings)
+    asked = ModelSettings(mode="measure", options=RuntimeOptions(threads=1), **settings)
     captured = Captured(module, args or (torch.ones(2, 4),), {}, ("x", "cache")[: len(args) or 1])
-    job = MeasureJob(asked, runtime_named("torch-eager"), options_of(asked), reports)
+    job = MeasureJob(asked, runtime_named("torch-eager"), reports)
     with failures_reported(reports):
         job.measure_module(captured)
     return events

@@ -42,7 +42,7 @@ def test_an_odd_script_does_under_discovery_what_it_does_plainly(
     forked = name != "processes"  # one of those it starts writes after its end
     for depth in depths:
         found = under_discovery(
-            script, "--flag", stdin="given", max_depth=depth, weights=True, seed=None, forked=forked
+            script, "--flag", stdin="given", max_depth=depth, digest_weights=True, seed=None, forked=forked
         )
         assert (found.code, found.output, CHANGING.sub("", found.errors)) == expected, f"at depth {depth}"
         assert found.models
@@ -106,7 +106,7 @@ def test_looking_at_a_model_does_not_call_it(under_discovery):
         net(torch.ones(3, 4))
         print(len(features), features[0].device)
         """,
-        weights=True,
+        digest_weights=True,
         forked=True,
     )
     assert (found.code, found.output) == (0, "1 cpu\n")

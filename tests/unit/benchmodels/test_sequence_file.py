@@ -12,9 +12,8 @@ import pytest
 from benchmodels.build.building import Building, read_reference
 from benchmodels.build.sequence_file import BadSequenceFile, digest_of_sequence, read_sequence
 from benchmodels.measure.jobs import MeasureJob
-from benchmodels.measure.runtime_options import options_of
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, RuntimeOptions, Unsupported
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
 
@@ -92,8 +91,14 @@ def test_a_function_that_fails_is_told_with_file_and_line(tmp_path: Path, body: 
 
 
 def parts(path: str, runtime: str = "onnxruntime") -> dict[str, Any]:
-    settings = ModelSettings(identity="x", weights_digest="w", content_digest="c", runtime=runtime, sequence=path)
-    job = MeasureJob(settings, runtime_named(runtime), options_of(settings), Reports(lambda event: None))
+    settings = ModelSettings(
+        identity="x",
+        weights_digest="w",
+        content_digest="c",
+        runtime=runtime,
+        options=RuntimeOptions(sequence_file=path),
+    )
+    job = MeasureJob(settings, runtime_named(runtime), Reports(lambda event: None))
     return job._key_parts("", [])
 
 
@@ -131,7 +136,9 @@ SEQUENCE = [wrong, "export", named]
 """
     build = tmp_path / "build"
     build.mkdir()
-    settings = ModelSettings(runtime="onnxruntime", builds=str(build), sequence=written(tmp_path, text))
+    settings = ModelSettings(
+        runtime="onnxruntime", builds=str(build), options=RuntimeOptions(sequence_file=written(tmp_path, text))
+    )
     events: list[Any] = []
     module = torch.nn.Linear(3, 2).eval()
     expected = module(torch.ones(1, 3)).detach().numpy()
@@ -143,7 +150,7 @@ SEQUENCE = [wrong, "export", named]
     assert steps == ["reference", "export.wrong", "export", "optimise", "convert.named"]
     assert pytest.importorskip("onnx").load(str(build / "model.onnx")).producer_name == "mine"
     (reference,) = read_reference(str(build)).outputs.values()
-    assert reference == pytest.approx(expected)
+    assert reference == pytest.approx(expected, abs=1e-6)
     assert module.bias.data.abs().max() < 1.0  # the caller's model is as it was
 
 
@@ -159,7 +166,7 @@ SEQUENCE = ["export", int8]
     events, build = built_from_file(tmp_path, text, runtime)
     assert not [event for event in events if event["event"] == "failure"]
     moved = build.rename(tmp_path / "moved")  # as a complete build is
-    session = runtime_named(runtime).load(ArtifactFolder(str(moved)), options_of(ModelSettings(runtime=runtime)))
+    session = runtime_named(runtime).load(ArtifactFolder(str(moved)), RuntimeOptions())
     assert session.precision == "int8-dynamic"  # sets the tolerance
     (reference,) = read_reference(str(moved)).outputs.values()
     assert reference.tolist() == [[3.0, 3.0]]  # of the file as it was
@@ -202,7 +209,7 @@ def built_from_file(folder: Path, text: str, runtime: str) -> tuple[list[Any], P
         runtime=runtime,
         builds=str(build),
         file=str(path),
-        sequence=written(folder, text),
+        options=RuntimeOptions(sequence_file=written(folder, text)),
         input_files={"x": str(folder / "x.npy")},
     )
     events: list[Any] = []

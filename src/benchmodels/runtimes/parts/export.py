@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from benchmodels.build.sequence_file import read_sequence
+from benchmodels.build.sequence_file import BuildSequence, sequence_of
 from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, RuntimeOptions, StepTimer, Unsupported
 from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.artifact import ArtifactInput, torch_dtype
@@ -103,19 +103,17 @@ def export_onnx(captured: Captured, folder: str, options: RuntimeOptions, steps:
         ArtifactInput(name, port, torch_dtype(tensor)) for name, port, tensor in zip(flat.names, ports, flat.tensors)
     ]
     exported = OnnxExport(path, inputs, flat.outputs, flat.precision)
-    return _after_export(exported, flat, options.sequence, steps) if options.sequence else exported
+    sequence = sequence_of(options, "export")
+    return _after_export(exported, flat, sequence, steps) if sequence and sequence.of_onnx else exported
 
 
-def _after_export(exported: OnnxExport, flat: FlatModel, sequence: str, steps: StepTimer) -> OnnxExport:
+def _after_export(exported: OnnxExport, flat: FlatModel, sequence: BuildSequence, steps: StepTimer) -> OnnxExport:
     """What the functions of a build sequence make of it; inputs and outputs must stay."""
-    functions = read_sequence(sequence)
-    if not functions.of_onnx:
-        return exported
     arrays = {
         port.port: tensor.float().numpy() if port.dtype == "bfloat16" else tensor.numpy()
         for port, tensor in zip(exported.inputs, flat.tensors)
     }
-    path = functions.changed_onnx(exported.path, arrays, steps)
+    path = sequence.changed_onnx(exported.path, arrays, steps)
     with explaining("convert"):
         model = import_module("onnx").load(path, load_external_data=False)
         ports = [(value.name, value_type(value)) for value in graph_inputs(model)]
@@ -127,7 +125,9 @@ def _after_export(exported: OnnxExport, flat: FlatModel, sequence: str, steps: S
         after = ", ".join(dtypes)
         text = f"inputs {before} and {len(flat.outputs)} outputs before, {after} and {len(model.graph.output)} after"
         raise Unsupported(
-            "convert", f"{os.path.basename(sequence)} changes what the model takes and returns: {text}", kind="error"
+            "convert",
+            f"{os.path.basename(sequence.path)} changes what the model takes and returns: {text}",
+            kind="error",
         )
     inputs = [each._replace(dtype=dtypes[each.port]) for each in exported.inputs]
     return OnnxExport(path, inputs, flat.outputs, graph_precision(model, exported.precision))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os.path
 from collections.abc import Iterator
 
 import msgspec
 
+from benchwright.core.files.earlier_names import renamed_model
+from benchwright.core.model import way_of
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
 
@@ -68,6 +69,4 @@ def _of_run(body: dict[str, object], name: str) -> Iterator[BuildResult]:
 
 def _way(model: dict[str, object]) -> str:
     """Its runtime, with what is not usual about its build."""
-    opset, sequence = model.get("onnx_opset"), model.get("sequence")
-    words = [f"opset {opset}" if opset else "", os.path.basename(str(sequence)) if sequence else ""]
-    return " ".join(filter(None, (str(model["runtime"]), *words)))
+    return " ".join((str(model["runtime"]), *way_of(renamed_model(model))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-MARKS = (b'"pack":', b'"settings":')  # every file with an old name contains one of these
+MARKS = (b'"pack":', b'"settings":', b'"step_timeout_s":')  # every file with an old name contains one of these
 
 _SETTINGS = {
     "surroundings": "suite_paths",
@@ -16,11 +16,16 @@ _SETTINGS = {
     "stop_grace_s": "stop_grace",
     "max_memory_bytes": "max_memory",
 }
+_MODEL = {"sequence": "sequence_file", "step_timeout_s": "build_timeout"}
 
 
 def renamed_benchmark(body: object) -> object:
     """A stored benchmark with today's names; anything else is returned unchanged, for the reader to refuse."""
-    if not isinstance(body, dict) or "pack" not in body:
+    if not isinstance(body, dict):
+        return body
+    if isinstance(body.get("workload"), dict) and body["workload"].get("type") == "model":
+        body = {**body, "workload": renamed_model(body["workload"])}
+    if "pack" not in body:
         return body
     pack, renamed = body["pack"], {key: value for key, value in body.items() if key != "pack"}
     if not isinstance(pack, dict):
@@ -32,13 +37,19 @@ def renamed_benchmark(body: object) -> object:
     return {**renamed, "environment": environment, "folder": {**folder, "path": pack.get("definition")}}
 
 
+def renamed_model(body: dict[str, Any]) -> dict[str, Any]:
+    """The same for a stored model."""
+    return {_MODEL.get(key, key): value for key, value in body.items()}
+
+
 def renamed_plan(body: object) -> object:
     """The same for plan.json."""
     if not isinstance(body, dict):
         return body
     changed = dict(body)
-    if isinstance(body.get("benchmarks"), list):
-        changed["benchmarks"] = [renamed_benchmark(benchmark) for benchmark in body["benchmarks"]]
+    for key in ("benchmarks", "asked"):
+        if isinstance(body.get(key), list):
+            changed[key] = [renamed_benchmark(benchmark) for benchmark in body[key]]
     if "settings" in changed:
         settings = changed.pop("settings")
         named = isinstance(settings, dict)
@@ -51,11 +62,8 @@ def renamed_run(body: Any) -> Any:
     results = body.get("results") if isinstance(body, dict) else None
     if not isinstance(results, list | tuple):
         return body
-    old = [isinstance(r, dict) and isinstance(r.get("benchmark"), dict) and "pack" in r["benchmark"] for r in results]
-    if not any(old):
-        return body
     renamed = [
-        {**result, "benchmark": renamed_benchmark(result["benchmark"])} if is_old else result
-        for result, is_old in zip(results, old, strict=True)
+        {**r, "benchmark": renamed_benchmark(r["benchmark"])} if isinstance(r, dict) and "benchmark" in r else r
+        for r in results
     ]
     return {**body, "results": renamed}

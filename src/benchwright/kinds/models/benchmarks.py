@@ -25,15 +25,10 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.build_options import THROUGH_ONNX, as_built
 from benchwright.kinds.models.training import training_of
 from benchwright.kinds.sweep import idle_parameters, named_point
-from benchwright.options.table import Options
+from benchwright.options.table import OF_MODEL, Options
 
 SHOWN_DIGITS = 8  # of an identity
 ITEMS_OPTION = "--items"
-# Fields of a Model that are options under the same name.
-_AS_ASKED = (
-    *("threads", "streams", "items", "max_depth", "profile", "shapes", "trust", "scale"),
-    *("rebuild", "onnx_opset", "stops_after", "sequence_digest"),
-)
 # Precise enough to see one percent, but bounded: a slow model makes few calls in this time.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
@@ -122,14 +117,8 @@ def _on_each(
     for runtime, device, precision in variants(options, device=model.device):
         if model.method and runtime != DEFAULT_RUNTIME:
             continue  # a loop in Python
-        workload = as_built(
-            msgspec.structs.replace(
-                _workload(asked.workload, model, discovery, options),
-                runtime=runtime,
-                device=device,
-                precision=precision,
-            )
-        )
+        variant = {"runtime": runtime, "device": device, "precision": precision}
+        workload = _workload(asked.workload, model, discovery, options, **variant)
         yield from with_profile(
             msgspec.structs.replace(
                 asked,
@@ -152,21 +141,24 @@ def _on_each(
 
 def model_of(options: Options, **fields: Any) -> Model:
     """A model that is measured and built as the options say; `fields` say which one it is."""
-    same = {name: getattr(options, name) for name in _AS_ASKED}
-    asked = {
-        "items_from": None if options.items is None else ITEMS_OPTION,
-        "weights_in_identity": options.weights,
-        "sequence": options.sequence_file,
-        "step_timeout_s": options.build_timeout,
-        "builds": options.builds,
-    }
-    return as_built(Model(**{**same, **asked, **fields}))
+    asked = {name: getattr(options, name) for name in OF_MODEL}
+    asked["items_from"] = None if options.items is None else ITEMS_OPTION
+    asked["weights_in_identity"] = options.weights
+    return as_built(Model(**{**asked, **fields}))
 
 
-def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery, options: Options) -> Model:
+def _workload(
+    script: ModelScript,
+    model: FoundModel,
+    discovery: ScriptDiscovery,
+    options: Options,
+    runtime: str = DEFAULT_RUNTIME,
+    **variant: str,
+) -> Model:
     return model_of(
         options,
-        runtime=DEFAULT_RUNTIME,
+        runtime=runtime,
+        **variant,
         python=script.python,
         cwd=script.cwd,
         script=script.path,

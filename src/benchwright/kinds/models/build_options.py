@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchmodels.runtimes.base import Runtime
 
 THROUGH_ONNX = "onnxruntime"  # what is built for if nothing is measured and no runtime is named
+_OF_SEQUENCES = (".onnx", ".pt2")
 BUILD_ONLY, EXPORT_ONLY = "--build-only", "--export-only"
 # Options that say how to measure.
 _OF_MEASURING = (
@@ -89,14 +90,25 @@ def _sequence_of(options: Options, stops: str) -> tuple[str | None, str | None]:
     return os.path.abspath(path), digest
 
 
+def check_file_options(target: str, options: Options) -> None:
+    """InvalidInput if they say how to build something else than the model file `target`."""
+    ending = os.path.splitext(target)[1]
+    if options.sequence_file and ending.lower() not in _OF_SEQUENCES:
+        text = f"a build sequence changes modules of torch and ONNX files, and a {ending} file is neither"
+        raise InvalidInput(
+            text, where=target, remedy="leave out --sequence-file, or measure the .onnx file it came from"
+        )
+    if options.onnx_opset is not None and ending.lower() != ".pt2":
+        text = f"a {ending} file is not exported, so it keeps its operator set"
+        raise InvalidInput(text, where=target, remedy="leave out --onnx-opset")
+
+
 def as_built(model: Model) -> Model:
-    """Without what its runtime does not use: an operator set concerns only builds from ONNX, a sequence only builds."""
+    """Without what its runtime does not use, if that is known."""
     runtime = _known(model.runtime)
     if runtime is None:
         return model
-    if not runtime.through_onnx:
-        model = replace(model, onnx_opset=None)
-    return model if runtime.kind != "module" else replace(model, sequence=None, sequence_digest=None)
+    return model.built_for(through_onnx=runtime.through_onnx, from_module=runtime.kind == "module")
 
 
 def _builds(name: str) -> bool:

@@ -73,5 +73,5 @@ class ModelsKind(Kind):
     def code_files(self, benchmark: Benchmark) -> list[str]:
         work = benchmark.workload
         if isinstance(work, Model):
-            return [path for path in (work.script, work.file, work.sequence) if path]
+            return list(work.files)
         return [work.path] if isinstance(work, ModelScript) else []

@@ -19,12 +19,12 @@ from benchwright.kinds.models.benchmarks import (
     variants,
     with_profile,
 )
+from benchwright.kinds.models.build_options import check_file_options
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.options.table import Options
 
 TRUSTED = "runs its own code when loaded, as --trust allows"
 _USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", ".tflite": "litert"}
-_OF_SEQUENCES = (".onnx", ".pt2")
 
 
 class ModelFileKind(ModelsKind):
@@ -45,7 +45,10 @@ class ModelFileKind(ModelsKind):
             known = ", ".join(_USUAL_RUNTIME)
             raise InvalidInput("is not a model file", where=target, remedy=f"name one that ends with {known}")
         _check_content(path, ending)
-        _check_options(target, options)
+        check_file_options(target, options)
+        if options.params:
+            text = "--param is for scripts: a model file has no arguments"
+            raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
         made = []
         notes = _code_of_its_own(path, target, options.trust) if ending == ".pt2" else ()
         for runtime, device, precision in variants(options, _USUAL_RUNTIME[ending]):
@@ -111,21 +114,6 @@ def _head(path: str | Path) -> bytes:
             return handle.read(4096)
     except OSError:
         return b""
-
-
-def _check_options(target: str, options: Options) -> None:
-    ending = os.path.splitext(target)[1]
-    if options.sequence_file and ending.lower() not in _OF_SEQUENCES:
-        text = f"a build sequence changes modules of torch and ONNX files, and a {ending} file is neither"
-        raise InvalidInput(
-            text, where=target, remedy="leave out --sequence-file, or measure the .onnx file it came from"
-        )
-    if options.onnx_opset is not None and ending.lower() != ".pt2":
-        text = f"a {ending} file is not exported, so it keeps its operator set"
-        raise InvalidInput(text, where=target, remedy="leave out --onnx-opset")
-    if options.params:
-        text = "--param is for scripts: a model file has no arguments"
-        raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
 
 
 def _check_content(path: Path, ending: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from benchmodels.settings import KEYS
 from benchwright.artifacts.builds import INDUCTOR
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.errors import InvalidInput
@@ -20,23 +21,8 @@ from benchwright.plan.placement import launches_of
 from benchwright.plan.process_slots import ProcessSlot
 
 _MODULE = ("-m", "benchmodels")
-# Fields of a Model that benchmodels has under the same name.
-_SAME = (
-    *("identity", "items", "items_from", "trust", "weights_in_identity", "file", "max_depth", "runtime", "precision"),
-    *(
-        "streams",
-        "builds",
-        "rebuild",
-        "onnx_opset",
-        "step_timeout_s",
-        "profile",
-        "types",
-        "input_files",
-        "goldens",
-        "tolerance",
-    ),
-    *("zoo", "scale", "zoo_parameters"),
-)
+# What benchmodels is told about a model under the name that it has here.
+_SAME = tuple(name for name in Model.__struct_fields__ if name in KEYS)
 # Others load a build instead of torch, and their memory is to be their own.
 _COMPILING = ("torch-compile", "torch-compile-max-autotune", "torch-compile-cuda-graphs")
 _MODULE_RUNTIMES = ("torch-eager", *_COMPILING)
@@ -117,7 +103,7 @@ class ModelPlanner(PlainPlanner):
             warm=warm,
             ahead=ahead,
             build=build,
-            check_timeout_s=None if benchmark.timeout_s is None else min(benchmark.timeout_s, work.step_timeout_s),
+            check_timeout_s=work.check_timeout_s(benchmark.timeout_s),
         )
 
 
@@ -153,7 +139,7 @@ def _discovery_settings(options: Options, *, count_work: bool) -> dict[str, obje
         "models": {
             "mode": "discover",
             "max_depth": options.max_depth,
-            "weights": True,
+            "digest_weights": True,
             "weights_in_identity": options.weights,
             "count_work": count_work,
             "seed": options.seed,
@@ -174,11 +160,6 @@ def _measuring_settings(
             "labels": all_labels(model, labels),
             "weights_digest": model.weights,
             "content_digest": model.content,
-            "stops_after": model.stops_after,
-            "sequence": model.sequence or "",
-            "varying": [[list(each) for each in dimensions] for dimensions in model.varying],
-            "shapes": {name: list(shape) for name, shape in model.shapes.items()},
-            "device": model.device,
             "threads": threads,
             "seed": seed,
         }

@@ -11,9 +11,8 @@ from measured_models import Models
 from onnx_export import read_operators_once
 
 from benchmodels.measure.jobs import MeasureJob
-from benchmodels.measure.runtime_options import options_of
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, RuntimeOptions, Unsupported
 from benchmodels.runtimes.parts.artifact import read_artifact
 from benchmodels.runtimes.parts.export import export_onnx, exporting
 from benchmodels.runtimes.registry import runtime_named
@@ -35,7 +34,7 @@ class Steps:
 
 def exported(folder: Path, opset: int | None) -> int:
     captured = Captured(torch.nn.Linear(3, 2).eval(), (torch.ones(1, 3),), {})
-    made = export_onnx(captured, str(folder), options_of(ModelSettings(onnx_opset=opset)), Steps())
+    made = export_onnx(captured, str(folder), RuntimeOptions(onnx_opset=opset), Steps())
     return next(each.version for each in onnx.load(made.path).opset_import if each.domain == "")
 
 
@@ -51,9 +50,14 @@ def test_an_opset_that_the_exporter_cannot_make_is_a_failure_not_another_opset(t
 def test_builds_of_another_opset_are_other_builds() -> None:
     def parts(runtime: str, opset: int | None) -> dict[str, Any]:
         settings = ModelSettings(
-            mode="measure", identity="x", weights_digest="w", content_digest="c", runtime=runtime, onnx_opset=opset
+            mode="measure",
+            identity="x",
+            weights_digest="w",
+            content_digest="c",
+            runtime=runtime,
+            options=RuntimeOptions(onnx_opset=opset),
         )
-        job = MeasureJob(settings, runtime_named(runtime), options_of(settings), Reports(lambda event: None))
+        job = MeasureJob(settings, runtime_named(runtime), Reports(lambda event: None))
         return job._key_parts("", [])
 
     assert parts("onnxruntime", 18) != parts("onnxruntime", None)

@@ -49,6 +49,15 @@ def test_one_for_each_runtime_device_and_precision() -> None:
     assert last.workload.weights == "w1"
 
 
+def test_a_model_of_a_script_is_built_as_asked_where_its_runtime_builds() -> None:
+    options = Options(runtimes=("torch-eager", "onnxruntime"), onnx_opset=17, sequence_file="/x/seq.py")
+    eager, built = benchmarks_of(asked(), found(model()), options)
+    assert eager.name == "bert.py::Bert@torch-eager"
+    assert built.name == "bert.py::Bert@onnxruntime,opset17,seq.py"
+    assert isinstance(built.workload, Model)
+    assert (built.workload.onnx_opset, built.workload.sequence_file) == (17, "/x/seq.py")
+
+
 def test_a_point_of_a_sweep_stays_in_the_name() -> None:
     (made,) = benchmarks_of(asked({"batch_size": "8"}), found(model()), Options())
     assert made.name == "bert.py::Bert[batch_size=8]@torch-eager"

@@ -95,6 +95,15 @@ def test_runtimes_go_by_their_aliases_too() -> None:
         options_of({"runtimes": ("remote",), "python": "/nonexistent/python"})  # MLAgility's --backend
 
 
+def test_a_runtime_of_the_package_beside_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["benchwright-runtimes[tvm]; extra == 'tvm'"])
+    how = r"install it where models are measured: /nonexistent/python -m pip install 'benchwright-runtimes\[tvm\]'"
+    with pytest.raises(InvalidInput, match=f"unknown runtime 'tvm'; {how}"):
+        options_of({"runtimes": ("tvm",), "python": "/nonexistent/python"})
+    with pytest.raises(InvalidInput, match="unknown runtime 'tv'; use one of torch-eager"):
+        options_of({"runtimes": ("tv",), "python": "/nonexistent/python"})
+
+
 def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
     path = tmp_path / "a.pt2"
     with zipfile.ZipFile(path, "w") as archive:

@@ -140,6 +140,11 @@ class TestScreen:
         both = screen(result(model(), launch(0.02)), result(model(device="cuda"), launch(0.01)))
         assert "device" in both
 
+    def test_another_way_of_building_is_said_once(self) -> None:
+        ways = {"onnx_opset": 17, "sequence_file": "/x/int8.py"}
+        text = screen(*(result(model(name, **ways), launch(0.01)) for name in ("onnxruntime", "openvino")))
+        assert text.count("built with opset17, int8.py") == 1
+
     def test_the_precision_that_was_really_used_is_shown(self) -> None:
         facts = {"runtime": {"name": "torch-eager", "precision": "bf16"}}
         text = screen(result(model(), launch(0.01, facts=facts)))

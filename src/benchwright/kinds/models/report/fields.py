@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.model import BUILT_WITH
 from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
 from benchwright.core.results.efficiency import BYTES
 from benchwright.core.results.summary import Percentile, Summary
@@ -34,15 +35,17 @@ model_name author model_class params hash license task groq_chips_used groq_esti
 x86_latency onnx_exported onnx_optimized onnx_converted
 """.split()
 )
-OURS = tuple(
-    """
+OURS = (
+    *"""
 run benchmark script place runtime runtime_version device provider precision tf32 threads inputs items
 items_from status reason detail launches latency_ms latency_low_ms latency_high_ms p90_ms p95_ms p99_ms
 p99_bound_ms samples items_per_s calls_per_s tokens_per_s first_token_ms per_token_ms streams streams_items_per_s streams_calls_per_s vs_eager
 vs_eager_low vs_eager_high vs_eager_basis vs_eager_doubt error_relative_l2 error_max_abs error_cosine outputs outputs_detail reference load_s build_s
 first_run_s to_first_result_s memory_bytes device_memory_bytes flops_per_call flop_per_s of_peak limited_by why_no_share
-bytes_per_s notes corpus build onnx_opset sequence built_in
-""".split()
+bytes_per_s notes corpus build
+""".split(),
+    *BUILT_WITH,
+    "built_in",
 )
 NOT_MEASURED = "built, not measured"
 Cells = dict[str, object]
@@ -272,8 +275,7 @@ def _about(row: ModelRow, run: Run) -> Cells:
         "script": model.script or model.file or model.zoo,
         "corpus": corpus_of(model, result.benchmark.labels) or None,
         "build": build_name(model, result.benchmark.labels),
-        "onnx_opset": model.onnx_opset,
-        "sequence": model.sequence,
+        **{name: getattr(model, name) for name in BUILT_WITH},
         "built_in": (fact(result, "built") or {}).get("folder"),
         "place": model.place,
         "runtime": model.runtime if tried else None,

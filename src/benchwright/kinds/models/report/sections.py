@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from benchwright.core.model import BUILT_WITH
 from benchwright.core.note import Note
 from benchwright.core.results.launches import worst_evidence
 from benchwright.core.status import Status
@@ -40,7 +41,8 @@ _OF_MODEL = (
     *("script", "args", "file", "zoo", "scale", "class", "identity", "weights", "parameters", "place", "inputs"),
     *("items", "items_from", "set_to_eval"),
     *("runtime", "device", "precision", "threads", "streams", "profile", "source_note"),
-    *("onnx_opset", "sequence", "sequence_digest", "stops_after"),
+    *BUILT_WITH,
+    *("sequence_digest", "stops_after"),
 )
 
 

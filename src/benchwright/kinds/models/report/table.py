@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os.path
 from collections.abc import Sequence
 
 import msgspec
@@ -203,9 +202,8 @@ def _common(rows: Sequence[ModelRow]) -> list[str]:
     devices, precisions = {row.model.device for row in tried}, {row.precision for row in tried}
     words = [f"on {device}" for device in devices if len(devices) == 1 and device != "cpu"]
     words += [f"in {word}" for word in precisions if len(precisions) == 1 and word != PRECISIONS[0]]
-    opsets = dict.fromkeys(f"opset {row.model.onnx_opset}" for row in tried if row.model.onnx_opset is not None)
-    sequences = dict.fromkeys(os.path.basename(row.model.sequence) for row in tried if row.model.sequence)
-    return [*words, *opsets, *(f"built by {name}" for name in sequences)]
+    ways = dict.fromkeys(way for row in tried for way in row.model.way)
+    return [*words, *([f"built with {', '.join(ways)}"] if ways else [])]
 
 
 def _where_tried(text: TextOf) -> TextOf:

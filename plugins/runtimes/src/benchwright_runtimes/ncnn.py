@@ -61,7 +61,7 @@ class Ncnn(ArtifactRuntime):
     packages = ("ncnn",)
     build_packages = ("pnnx", "torch")
     modules = ("ncnn", "pnnx")
-    install = "'benchwright[ncnn]'"
+    install = "'benchwright-runtimes[ncnn]'"
     cpu_only = True
 
     def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:

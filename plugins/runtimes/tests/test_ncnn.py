@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, RuntimeOptions, Session, Unsupported
-from benchmodels.runtimes.ncnn import Ncnn, switch_off_rounding
 from benchmodels.tensors import flatten_call, to_arrays
+from benchwright_runtimes.ncnn import Ncnn, switch_off_rounding
 
 ncnn: Any = pytest.importorskip("ncnn")
 pytest.importorskip("pnnx")

@@ -19,10 +19,10 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Sequence
 from benchmodels.runtimes.base import BF16, FP32, Captured, RuntimeOptions, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import OnnxFamily
 from benchmodels.runtimes.parts.artifact import ArtifactInput, BuiltModel, write_artifact
-from benchmodels.runtimes.parts.mnn_session import Conversion, MnnSession, Port
 from benchmodels.runtimes.parts.onnx_graph import graph_inputs, value_type
 from benchmodels.runtimes.parts.problems import explaining, run_converter
 from benchmodels.types import Value
+from benchwright_runtimes.mnn_session import Conversion, MnnSession, Port
 
 MODEL, CONVERTED = "model.mnn", "converted.json"
 # The program `mnnconvert` reports to a server, and runs pip to be able to; what it calls does neither.
@@ -68,7 +68,7 @@ class Mnn(OnnxFamily):
     name = "mnn"
     packages = ("MNN",)
     modules = ("MNN",)
-    install = "'benchwright[mnn]'"
+    install = "'benchwright-runtimes[mnn]'"
     cpu_only = True
 
     def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:

@@ -78,7 +78,7 @@ class Iree(OnnxFamily):
     precisions = (FP32, BF16, FP16)
     packages = ("iree-base-runtime", "iree-base-compiler")
     modules = ("iree.compiler", "iree.runtime")
-    install = "'benchwright[iree]'"
+    install = "'benchwright-runtimes[iree]'"
     cpu_only = True
 
     def depends_on(self, options: RuntimeOptions) -> Details:

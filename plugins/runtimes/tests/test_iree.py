@@ -22,8 +22,8 @@ from benchmodels.runtimes.base import (
     RuntimeOptions,
     Unsupported,
 )
-from benchmodels.runtimes.iree import Iree, _explained, kind_of, read_profile
 from benchmodels.tensors import flatten_call, to_arrays
+from benchwright_runtimes.iree import Iree, _explained, kind_of, read_profile
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("iree.compiler")

@@ -65,7 +65,7 @@ class Tvm(OnnxFamily):
     packages = ("apache-tvm", "tvm")
     build_packages = ("apache-tvm-ffi", *OnnxFamily.build_packages)
     modules = ("tvm",)
-    install = "'benchwright[tvm]'"
+    install = "'benchwright-runtimes[tvm]'"
     cpu_only = True
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, RuntimeOptions, Unsupported
 from benchmodels.runtimes.parts.artifact import read_artifact
-from benchmodels.runtimes.registry import runtime_named
+from benchwright_runtimes.tvm import Tvm
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("tvm")
@@ -39,13 +39,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Captured]:
     torch.manual_seed(0)
     model = Captured(Last().eval(), (torch.randn(2, 5, 8), torch.tensor([-1, 0, -2])), {}, ("x", "places"))
     folder = tmp_path_factory.mktemp("tvm")
-    runtime_named("tvm").build(model, str(folder), RuntimeOptions(), CollectedSteps())
+    Tvm().build(model, str(folder), RuntimeOptions(), CollectedSteps())
     return folder, model
 
 
 def test_places_counted_from_the_end_are_those(built):
     folder, model = built
-    session = runtime_named("tvm").load(ArtifactFolder(str(folder)), RuntimeOptions())
+    session = Tvm().load(ArtifactFolder(str(folder)), RuntimeOptions())
     arrays = dict(zip(model.names, (tensor.numpy() for tensor in model.args), strict=True))
     outputs = session.outputs(session.run(session.prepare(arrays)))
     with torch.no_grad():
@@ -59,8 +59,8 @@ def test_a_process_that_only_runs_has_no_torch_and_the_threads_it_was_given(buil
     code = (
         "import json, sys\n"
         "from benchmodels.runtimes.base import ArtifactFolder, RuntimeOptions\n"
-        "from benchmodels.runtimes.registry import runtime_named\n"
-        "session = runtime_named('tvm').load(ArtifactFolder(sys.argv[1]), RuntimeOptions(threads=int(sys.argv[2])))\n"
+        "from benchwright_runtimes.tvm import Tvm\n"
+        "session = Tvm().load(ArtifactFolder(sys.argv[1]), RuntimeOptions(threads=int(sys.argv[2])))\n"
         "print(json.dumps([session.details, 'torch' in sys.modules]))"
     )
     command = [sys.executable, "-c", code, str(built[0]), "2"]
@@ -74,7 +74,7 @@ def test_a_process_that_only_runs_has_no_torch_and_the_threads_it_was_given(buil
 def test_an_operator_that_its_front_end_lacks_is_named(tmp_path: Path):
     model = Captured(torch.nn.LSTM(4, 4), (torch.randn(3, 1, 4),), {}, ("x",))
     with pytest.raises(Unsupported, match="unsupported operator LSTM") as failure:
-        runtime_named("tvm").build(model, str(tmp_path), RuntimeOptions(), CollectedSteps())
+        Tvm().build(model, str(tmp_path), RuntimeOptions(), CollectedSteps())
     assert (failure.value.stage, failure.value.kind, failure.value.operator) == ("convert", "unsupported", "LSTM")
 
 
@@ -91,7 +91,7 @@ def test_a_file_with_a_free_dimension_is_built_for_the_shape_in_the_precision_it
     path, folder = tmp_path / "product.onnx", tmp_path / "built"
     folder.mkdir()
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
-    runtime = runtime_named("tvm")
+    runtime = Tvm()
     runtime.build_file(str(path), str(folder), RuntimeOptions(), CollectedSteps(), {"in.x": (4, 3)})
     session = runtime.load(ArtifactFolder(str(folder)), RuntimeOptions())
     x = np.ones((4, 3), dtype=np.float16)
@@ -107,7 +107,7 @@ def test_want_of_a_compiler_is_told_before_anything_is_built(monkeypatch: pytest
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.delenv("CC", raising=False)
-    reason = runtime_named("tvm").unavailable(RuntimeOptions())
+    reason = Tvm().unavailable(RuntimeOptions())
     assert reason is not None
     assert "C++ compiler" in reason
     assert "g++" in reason

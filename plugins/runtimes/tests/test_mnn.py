@@ -15,8 +15,8 @@ import pytest
 from onnx_export import read_operators_once
 
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, RuntimeOptions, Session, Unsupported
-from benchmodels.runtimes.mnn import CONVERTER, Mnn
 from benchmodels.tensors import flatten_call, to_arrays
+from benchwright_runtimes.mnn import CONVERTER, Mnn
 
 pytest.importorskip("MNN")
 pytest.importorskip("onnxscript")
@@ -223,7 +223,7 @@ def test_it_starts_as_many_threads_as_it_says_and_needs_no_torch(tmp_path):
     for threads in (1, 3):
         code = (
             "import os, sys; from benchmodels.runtimes.base import ArtifactFolder, RuntimeOptions\n"
-            "from benchmodels.runtimes.mnn import Mnn\n"
+            "from benchwright_runtimes.mnn import Mnn\n"
             f"session = Mnn().load(ArtifactFolder({str(tmp_path)!r}), RuntimeOptions(threads={threads}))\n"
             "print('found:', session.details['threads'], len(os.listdir('/proc/self/task')), 'torch' in sys.modules)"
         )
