@@ -77,8 +77,9 @@ class FaiPepDelivery:
         from benchwright.compat.faipep.reports import reports_of
 
         for name in benchmarks:
-            if (run.id, name) not in self._written:
-                write_reports(reports_of(run, only=(name,)).reports, Path(self._local), once=True)
+            found = () if (run.id, name) in self._written else reports_of(run, only=(name,)).reports
+            if found:  # else it has yet to come out well: of an A/B, the run says when there are enough launches
+                write_reports(found, Path(self._local), once=True)
                 self._written.add((run.id, name))
 
 
