@@ -115,6 +115,7 @@ class Bench(Package):
         return Nodes(cmd.PackCommand(self, lazy=True)).use_stdout()
 __pack__ = Bench
 """
+BENCHMATE = Path(__file__).parents[1] / "compat" / "benchmate_suite" / "benchmate"
 TOGETHER = """\
 import os, time, torch, torch.distributed as dist
 from benchprobe import iterate
@@ -131,10 +132,13 @@ dist.destroy_process_group()
 def together(nodes: CommandLine) -> CommandLine:
     """The command line beside a benchmark of two machines under torchrun, of which the second reports nothing."""
     pytest.importorskip("torch")
-    (nodes.cwd / "benchfile.py").write_text(BENCHFILE)
-    (nodes.cwd / "main.py").write_text(TOGETHER)
+    shutil.copytree(BENCHMATE, nodes.cwd / "benchmate")  # its benchrun starts torchrun
+    folder = nodes.cwd / "benchmarks" / "both"
+    folder.mkdir(parents=True)
+    (folder / "benchfile.py").write_text(BENCHFILE)
+    (folder / "main.py").write_text(TOGETHER)
     keys = "plan: {method: njobs, n: 1}, warmup: 2"
-    (nodes.cwd / "suite.yaml").write_text(f"both: {{definition: ., num_machines: 2, {keys}}}\n")
+    (nodes.cwd / "suite.yaml").write_text(f"both: {{definition: benchmarks/both, num_machines: 2, {keys}}}\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
