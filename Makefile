@@ -98,6 +98,7 @@ locked: $(DEV)
 
 docs: $(DOCS)
 	$(BIN)/python docs/generate_cli.py docs/reference/cli.md
+	$(BIN)/python docs/generate_keywords.py
 	$(BIN)/python docs/generate_schema.py
 	$(BIN)/mkdocs build --strict --clean --site-dir site
 

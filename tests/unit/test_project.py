@@ -220,6 +220,11 @@ def test_reference_of_the_command_line_is_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_keywords_of_the_python_api_are_current() -> None:
+    done = run_python("docs/generate_keywords.py", "--check")
+    assert done.returncode == 0, done.stderr
+
+
 def test_no_file_names_this_machine_or_a_package_registry() -> None:
     # Written in pieces, or this file would be the first one found.
     traces = [
