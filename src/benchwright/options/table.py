@@ -5,7 +5,7 @@ and handed on whole. This module does without postponed annotations: reading a h
 """
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -424,7 +424,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def _table() -> dict[str, Option]:
     usual = Options()
-    hints = get_type_hints(Options, include_extras=True)
+    hints = Options.__annotations__
     rows = {name: [x for x in getattr(hints[name], "__metadata__", ()) if isinstance(x, Option)] for name in hints}
     return {name: replace(row, name=name, default=getattr(usual, name)) for name, found in rows.items() for row in found}
 

@@ -87,7 +87,7 @@ def test_a_listed_model_is_built_and_called_without_a_hub(zoo: HuggingFaceZoo, n
 
     made = zoo.build(ZooRequest(name))
     with torch.no_grad():
-        made.module(*made.args, **made.kwargs)
+        assert made.module(*made.args, **made.kwargs) is not None
 
 
 def test_a_cached_config_is_used_instead_of_the_list(zoo: HuggingFaceZoo, tmp_path: Path) -> None:
