@@ -4,6 +4,7 @@
 # make test    what one needs to trust a change: units, contracts, flows of every command, faults, browser; up to 12 minutes
 # make affected  of these, what a change can reach, nearest first, 3 minutes at most: SINCE=HEAD~1 for the last commit
 # make test-long  kills, lies, fuzz, every runtime, many examples for property tests; with the unit tests, for the coverage floor
+# make without-compat  the tests that need no other tool's formats, with benchwright/compat and its entry points taken away
 # make durations  make test, with the CPU seconds of folders and of the dearest tests
 # make lint    formatting, lint, types, layers, dead code
 # make check   lint, then the tests
@@ -40,7 +41,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: run specs unit test test-long affected durations check lint lies fuzz bench kills locked docs recording wheels format clean
+.PHONY: run specs unit test test-long affected without-compat durations check lint lies fuzz bench kills locked docs recording wheels format clean
 
 run: $(DEV)
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
@@ -62,6 +63,10 @@ test-long: $(DEV)
 
 affected: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/affected.py --since $(SINCE) $(ARGS)
+
+without-compat: $(DEV)
+	$(BIN)/python tests/support/without_compat.py .venv/without-compat
+	PYTHONPATH="$(CURDIR)/.venv/without-compat" $(PYTEST) -m "not long" --hypothesis-profile repeatable $(ARGS)
 
 durations: $(DEV)
 	$(PYTEST) -q -m "not long" --hypothesis-profile repeatable -p durations $(ARGS)

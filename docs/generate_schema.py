@@ -34,9 +34,9 @@ def spec_schema_text() -> str:
 
 def page_text(page: str) -> str:
     """`page` with the table of a suite's keys written anew."""
-    from benchwright.kinds.suite.read.keys import ENTRY
+    from benchwright.kinds.suite.read.keys import entry_table
 
-    return _between_marks(page, _table(ENTRY.keys))
+    return _between_marks(page, _table(entry_table().keys))
 
 
 def spec_page_text(page: str) -> str:

@@ -12,10 +12,10 @@ from _peer_statistics import hyperfine_significant, pyperf_significant
 
 from benchwright.analysis.comparison.compare import compare, compare_interleaved
 from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
 
@@ -39,7 +39,7 @@ def result_of(name: str, launches: Array, metrics: int = 1) -> Result:
                 job=f"{name}{block}",
                 status=Status.OK,
                 block=block,
-                repeat=block,
+                launch=block,
                 measurements=tuple(
                     Measurement(
                         metric=f"m{i}",

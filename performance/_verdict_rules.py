@@ -35,7 +35,7 @@ class Design:
 
 
 def random_orders(rng: np.random.Generator, replicas: int, pairs: int) -> Array:
-    """Whether the control comes first, as plan/order.py draws it."""
+    """Whether the control comes first, as plan/placement.py draws it."""
     four = np.array([(1, 1, 0, 0), (1, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 0)], dtype=bool)
     drawn = four[rng.integers(0, 4, (replicas, -(-pairs // 4)))]
     return drawn.reshape(replicas, -1)[:, :pairs]

@@ -22,14 +22,14 @@ from pathlib import Path
 
 from benchwright.artifacts.cache import ArtifactCache
 from benchwright.artifacts.inventory import ArtifactInventory
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.numbers.quantities import format_bytes, parse_size
+from benchwright.core.artifact import Artifact
+from benchwright.core.quantities import format_bytes, parse_size
 
 KNOWN = """
 import sys, time
 from pathlib import Path
 from benchwright.artifacts.cache import ArtifactCache
-from benchwright.core.files.artifact import Artifact
+from benchwright.core.artifact import Artifact
 wanted = Artifact(key="m", filename="model.bin", sha256=sys.argv[2])
 for _ in range(2):
     began = time.perf_counter()

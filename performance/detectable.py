@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _comparisons import result_of, run_of
 
 from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
-from benchwright.core.results.comparison import Verdict
-from benchwright.doctor.noise import ENOUGH_PAIRS, SIZES, noise_of
+from benchwright.core.comparison import Verdict
+from benchwright.doctor.check import ENOUGH_PAIRS, SIZES, noise_of
 
 SPREADS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of one launch
 LEAST, MOST = 0.77, 0.87

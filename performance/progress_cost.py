@@ -31,7 +31,7 @@ for batch in iterate("train", batches(), batch_size=1):
 # benchwright itself, but for the clock of the thread that draws.
 RUN = """\
 import sys, time
-from benchwright.app.progress.progress import Progress
+from benchwright.runner.progress import Progress
 from benchwright.cli.main import main
 show = Progress._show
 def clocked(self):

@@ -17,10 +17,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchwright.app.measure import measure
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.executors.fake import FakeExecutor
 from benchwright.options.table import Options
+from benchwright.runner.measure import measure
 from benchwright.runs.base_folder import BaseFolder
 
 HERE = Path(__file__).parents[1]
@@ -28,8 +28,8 @@ BAR = 500.0
 REBUILD = """
 import json, resource, sys, time
 from pathlib import Path
-from benchwright.app.results.rebuild import rebuild
-from benchwright.app.results.kept_runs import Results
+from benchwright.results.rebuild import rebuild
+from benchwright.results.kept_runs import Results
 from benchwright.runs.base_folder import BaseFolder
 base = BaseFolder(Path(sys.argv[1]))
 began, cpu = time.perf_counter(), time.process_time()

@@ -17,11 +17,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchwright.app.measure import measure
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.metric import MetricSpec
 from benchwright.executors.fake import FakeExecutor
 from benchwright.options.table import Options
+from benchwright.runner.measure import measure
 from benchwright.runs.base_folder import BaseFolder
 
 

@@ -29,7 +29,7 @@ from _comparisons import result_of, run_of
 from _noise_families import FAMILIES, Family
 
 from benchwright.analysis.comparison.compare import compare, compare_interleaved
-from benchwright.core.results.comparison import Verdict
+from benchwright.core.comparison import Verdict
 
 Array = Any
 COUNTS = (8, 20)

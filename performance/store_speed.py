@@ -20,11 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchwright.core.aggregates import aggregate
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
 from benchwright.store.sql_store import SqlStore, open_store
@@ -123,7 +123,7 @@ def fill(store: SqlStore, count: int) -> None:
     from sqlalchemy import insert
 
     from benchwright.store import schema
-    from benchwright.store.ingesting import pack_run
+    from benchwright.store.ingest import pack_run
 
     def example(i: int) -> Run:
         b = Benchmark(name=f"bench-{i % 300}", workload=Command(argv=("x",), cwd="/"), source="s")

@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from benchwright.core.machine import Machine
-from benchwright.core.node.system import SuitePaths, System
+from benchwright.core.system import SuitePaths, System
 from benchwright.kinds.registry import kind_of
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import read_suite

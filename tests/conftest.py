@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import posix
 import signal
@@ -18,6 +19,7 @@ from command_line import CommandLine
 from made_once import MadeOnce
 from plugin_package import install_plugins
 from postgresql import Server, running_server
+from without_compat import imports_compat
 
 # Two busy cores make single examples slow now and then; that is no failure. `make test` uses `repeatable`: the same
 # examples every time, so that a change fails by its own faults only; `make unit` uses few, `make test-long` many. Plain
@@ -170,7 +172,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         os.environ.update(_coverage_of_processes)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+WITHOUT_COMPAT = importlib.util.find_spec("benchwright.compat") is None  # `make without-compat`
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    if WITHOUT_COMPAT and (
+        collection_path in (HERE / "compat", HERE / "unit/compat") or imports_compat(collection_path)
+    ):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
+    if WITHOUT_COMPAT:
+        left_out = [item for item in items if item.get_closest_marker("compat")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
     for item in items:
         if str(item.path).startswith(FOR_COVERAGE):
             item.add_marker("for_coverage")

@@ -23,6 +23,7 @@ CALLED_FROM_OUTSIDE = [
     "load_from_cache",  # mlagility's own name, for scripts that import it
     "load_from_file",
     "_repr_html_",  # Jupyter
+    "__getattr__",  # of packages, by Python
     *(
         "list_commands",
         "get_command",

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from engine import Engine
-from schedule import Pass, Request, Schedule, all_seen, requests
+from schedule import Pass, Request, Schedule, all_rounded, requests
 from torch import Tensor
 
 from workload import tokens
@@ -67,13 +67,20 @@ def decode(options: Any, model: Decoder, text: Path) -> Mode:
         for place in range(prompt, prompt + answer):
             engine.capture(place, place + 1)
         first = last = engine.fill(tokens.batches(text, 1, rows, prompt, engine.device)[0])
+    behind = OnePassBehind(rows) if options.graphs else None
+    arrived = perf_counter()
 
     def do(place: int) -> list[dict[str, float]]:
-        nonlocal last
-        began = perf_counter()
+        nonlocal last, arrived
+        before = perf_counter() if behind is None else arrived
+        paused = behind is not None and not behind.is_waited_for()
         last = engine.decode(first if place == prompt else last, place, place + 1)
-        last.tolist()
-        return [{"itl_ms": 1e3 * (perf_counter() - began)}]
+        if behind is None:
+            last.tolist()
+        else:
+            behind.arrive(last)
+        arrived = perf_counter()
+        return [] if paused else [{"itl_ms": 1e3 * (arrived - before)}]
 
     def flops(place: int) -> float:
         return rows * arithmetic.decode(model.shape, place + 1)
@@ -88,6 +95,28 @@ def decode(options: Any, model: Decoder, text: Path) -> Mode:
     )
 
 
+class OnePassBehind:
+    """Brings tokens to the host while the GPU computes the next ones, as servers do, so that it never waits for Python."""
+
+    def __init__(self, rows: int) -> None:
+        self._hosts = cycle(torch.zeros(rows, dtype=torch.int64).pin_memory() for _ in range(2))
+        self._on_the_way: tuple[Tensor, torch.cuda.Event] | None = None
+
+    def is_waited_for(self) -> bool:
+        """False when all tokens have arrived: the loop has just begun, or was interrupted for bookkeeping."""
+        return self._on_the_way is not None and not self._on_the_way[1].query()
+
+    def arrive(self, tokens: Tensor) -> None:
+        """Sends these, and waits for those of the pass before."""
+        host, sent = next(self._hosts), torch.cuda.Event()
+        host.copy_(tokens, non_blocking=True)
+        sent.record()
+        before, self._on_the_way = self._on_the_way, (host, sent)
+        if before is not None:
+            before[1].synchronize()
+            before[0].tolist()
+
+
 def serve(options: Any, model: Decoder, text: Path) -> Mode:
     """Requests of several clients at once, with continuous batching. A step is a turn of the schedule."""
     schedule = schedule_of(options)
@@ -96,8 +125,8 @@ def serve(options: Any, model: Decoder, text: Path) -> Mode:
         steps=schedule.turns(),
         do=server.do,
         items=turn_tokens,
-        flops=turn_flops(model.shape, schedule.rows),
-        numbers=turn_numbers(model.shape, schedule.rows),
+        flops=turn_flops(model.shape, schedule),
+        numbers=turn_numbers(model.shape, schedule),
         round=0,
     )
 
@@ -111,20 +140,20 @@ def turn_tokens(turn: list[Pass]) -> int:
     return sum(each.tokens for each in turn)
 
 
-def turn_flops(shape: Shape, rows: int) -> Callable[[list[Pass]], float]:
-    """Prompts are read as long as they are; the next tokens are computed in all rows, with the keys that the longest needs."""
+def turn_flops(shape: Shape, schedule: Schedule) -> Callable[[list[Pass]], float]:
+    """Prompts are read with their padding; the next tokens are computed in all rows, with the keys that the longest needs."""
 
     def flops(turn: list[Pass]) -> float:
-        read = sum(arithmetic.prefill(shape, request.prompt) for each in turn for request in each.admitted)
-        return read + sum(rows * arithmetic.decode(shape, each.seen) for each in turn if each.running)
+        read = sum(arithmetic.prefill(shape, schedule.read(request)) for each in turn for request in each.admitted)
+        return read + sum(schedule.rows * arithmetic.decode(shape, each.seen) for each in turn if each.running)
 
     return flops
 
 
-def turn_numbers(shape: Shape, rows: int) -> Callable[[list[Pass]], float]:
+def turn_numbers(shape: Shape, schedule: Schedule) -> Callable[[list[Pass]], float]:
     def numbers(turn: list[Pass]) -> float:
-        read = sum(read_numbers(shape, request.prompt) for each in turn for request in each.admitted)
-        return read + sum(next_numbers(shape, rows, each.seen) for each in turn if each.running)
+        read = sum(read_numbers(shape, schedule.read(request)) for each in turn for request in each.admitted)
+        return read + sum(next_numbers(shape, schedule.rows, each.seen) for each in turn if each.running)
 
     return numbers
 
@@ -158,11 +187,13 @@ class Server:
         length = options.prompt_length + options.answer_length
         self._engine = Engine(model, schedule.rows, length, options.compile, options.graphs)
         with torch.inference_mode():
-            for seen in all_seen(length):
-                self._engine.capture(None, seen)
+            for size in all_rounded(length):
+                self._engine.capture(None, size)
+                self._engine.capture_read(size)
         self._prompts = tokens.sequences(text, REQUESTS, options.prompt_length).to(self._engine.device)
         self._last = torch.zeros(schedule.rows, dtype=torch.int64, device=self._engine.device)
         self._first = schedule.first
+        self._length_of = schedule.read
 
     def do(self, turn: list[Pass]) -> list[dict[str, float]]:
         began = perf_counter()
@@ -186,7 +217,7 @@ class Server:
         """Prompts before all else, so that nobody waits for a first token longer than need be."""
         given = []
         for request in admitted:
-            first = self._engine.prefill(self.prompt(request)[None], request.slot)
+            first = self._engine.read(self.prompt(request), request.slot, self._length_of(request))
             self._last[request.slot] = first[0]
             request.tokens.append(int(first))
             given.append({"ttft_ms": 1e3 * (perf_counter() - request.arrived)})

@@ -13,12 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
 
-ROUND = 64  # so many tokens of the cache are looked at, or a multiple: few different shapes
+ROUND = 64  # prompts are read, and the cache is looked at, in multiples of so many tokens: few different shapes
 
 
-def all_seen(longest: int) -> list[int]:
-    """Whatever `Pass.seen` can be."""
-    return [min(longest, seen) for seen in range(ROUND, longest + ROUND, ROUND)]
+def rounded(tokens: int, longest: int) -> int:
+    return min(longest, -(-tokens // ROUND) * ROUND)
+
+
+def all_rounded(longest: int) -> list[int]:
+    """Whatever `rounded` can give, from 1 token on."""
+    return [min(longest, tokens) for tokens in range(ROUND, longest + ROUND, ROUND)]
 
 
 @dataclass
@@ -68,8 +72,12 @@ class Schedule:
         self._templates: Iterator[Request] = cycle(requests)
         self._slots: list[Request | None] = [None] * min(slots, concurrency)
         self._waiting: deque[Request] = deque()
-        self._longest = longest
+        self.longest = longest
         self.first = [self._send() for _ in range(concurrency)]  # before anything runs
+
+    def read(self, request: Request) -> int:
+        """Tokens of its prompt, padding included."""
+        return rounded(request.prompt, self.longest)
 
     @property
     def rows(self) -> int:
@@ -96,7 +104,7 @@ class Schedule:
             for request in running:  # all is in the cache but the newest token, which is the input now
                 places[request.slot] = request.prompt + request.planned - 1
             needed = max((places[request.slot] + 1 for request in running), default=0)
-            planned = Pass(admitted, running, places, min(self._longest, -(-needed // ROUND) * ROUND))
+            planned = Pass(admitted, running, places, rounded(needed, self.longest))
             for request in (*admitted, *running):
                 request.planned += 1
                 if request.planned == request.answer:

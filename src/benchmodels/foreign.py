@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmodels import compat
-from benchmodels.running import run_script
+from benchmodels.script_runner import run_script
 
 if __name__ == "__main__":
     compat.install()

@@ -110,6 +110,6 @@ class BuildSteps:
 
     def _tell(self, name: str, began_ns: int, ok: bool, detail: Optional[str]) -> None:
         seconds = (perf_counter_ns() - began_ns) / 1e9
-        told = {"step": name, "seconds": seconds, "ok": ok, "detail": detail, "versions": self._versions}
-        self.done.append(told)
-        self._reports.event("build_step", cached=False, **told)
+        fields = {"step": name, "seconds": seconds, "ok": ok, "detail": detail, "versions": self._versions}
+        self.done.append(fields)
+        self._reports.event("build_step", cached=False, **fields)

@@ -10,23 +10,31 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
+from benchmodels.build.labels import kept_labels
+from benchwright import results as kept
+from benchwright import runner
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
-from benchwright.app.progress.notebook import NotebookPanel, in_notebook
-from benchwright.app.progress.progress import Progress
-from benchwright.app.progress.terminal import PlainLines, surface_of
-from benchwright.app.requests import SEARCH, order_of, values_of
-from benchwright.app.results.compare import compare_runs
-from benchwright.app.results.kept_runs import Results
-from benchwright.app.run import run as run_order
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.run import Result, Run
 from benchwright.options.keywords import RunOptions, Text
+from benchwright.options.table import OPTIONS
+from benchwright.report.comparison import comparison_text, verdict_text
+from benchwright.report.html.notebook import comparison_cell, run_cell
+from benchwright.report.screen import ScreenReporter
+from benchwright.results.compare import compare_runs
+from benchwright.results.kept_runs import Results
+from benchwright.runner.notebook import NotebookPanel, in_notebook
+from benchwright.runner.progress import Progress
+from benchwright.runner.requests import SEARCH, order_of, values_of
+from benchwright.runner.run import run as run_order
+from benchwright.runner.terminal import PlainLines, surface_of
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
-    from benchwright.app.run import RunOrder
-    from benchwright.core.results.comparison import Comparison
+    from benchwright.core.comparison import Comparison
     from benchwright.executors.base import Executor
     from benchwright.report.base import Report
+    from benchwright.runner.run import RunOrder
 
 _WIDTH = 100  # of a report that Python prints
 
@@ -48,14 +56,9 @@ class ShownRun(Run, frozen=True, kw_only=True, eq=False):
     """A Run that shows itself: as a table where Python prints it, with a picture in a notebook."""
 
     def __repr__(self) -> str:
-        from benchwright.report.comparison import verdict_text
-        from benchwright.report.screen import ScreenReporter
-
         return ScreenReporter().render(self._report()) + verdict_text(self._comparisons(), width=_WIDTH)
 
     def _repr_html_(self) -> str:
-        from benchwright.report.html.notebook import comparison_cell, run_cell
-
         comparisons = self._comparisons()
         return run_cell(self._report()) + (comparison_cell(comparisons) if comparisons else "")
 
@@ -70,14 +73,10 @@ class ShownRun(Run, frozen=True, kw_only=True, eq=False):
     __hash__ = None  # type: ignore[assignment]  # like a Run, it holds what cannot be hashed
 
     def _report(self) -> Report:
-        from benchwright.app.after_run import report_of
-
-        return report_of(self, width=_WIDTH, comparisons=self._comparisons())
+        return kept.after_run.report_of(self, width=_WIDTH, comparisons=self._comparisons())
 
     def _comparisons(self) -> list[Comparison]:
-        from benchwright.app.results.compare import compare_commands
-
-        return compare_commands(self) if len(self.results) > 1 else []
+        return kept.compare.compare_commands(self) if len(self.results) > 1 else []
 
 
 class ShownResult(Result, frozen=True, kw_only=True, eq=False):
@@ -104,13 +103,9 @@ class ComparedRuns:
         self.comparisons = tuple(comparisons)
 
     def __repr__(self) -> str:
-        from benchwright.report.comparison import comparison_text
-
         return "\n".join(comparison_text(c, width=_WIDTH) for c in self.comparisons)
 
     def _repr_html_(self) -> str:
-        from benchwright.report.html.notebook import comparison_cell
-
         return comparison_cell(self.comparisons)
 
 
@@ -139,9 +134,7 @@ def run(
     else:
         order = order_of(values, given, command=[str(word) for word in target])
     if order.options.names_devices:
-        from benchwright.app.lab.selection import order_for_device
-
-        order = order_for_device(order)
+        order = runner.device_selection.order_for_device(order)
     return _watched(order, progress)
 
 
@@ -167,9 +160,6 @@ def benchmark_model(
     **options: Unpack[RunOptions],
 ) -> ShownRun:
     """See `benchwright.benchmark_model`."""
-    from benchwright.app.held_models import order_and_executor
-    from benchwright.options.table import OPTIONS
-
     of_held = [name for name, row in OPTIONS.items() if row.held]
     for option in options:
         if option not in of_held:
@@ -180,7 +170,7 @@ def benchmark_model(
         options["base"] = cache_dir
     values = values_of(options)
     order = order_of(values, {option for option, value in values.items() if value not in (False, ())})
-    order, executor = order_and_executor(order, model, inputs)
+    order, executor = runner.in_process_model.order_and_executor(order, model, inputs)
     return _watched(order, progress, executor)
 
 
@@ -192,9 +182,6 @@ def load(run: Text, *, base: Text | None = None, store: str | None = None) -> Sh
 
 def load_labels(build: str, *, cache_dir: Text | None = None) -> dict[str, list[str]]:
     """See `benchwright.load_labels`."""
-    from benchmodels.build.labels import kept_labels
-    from benchwright.runs.base_folder import BaseFolder
-
     return kept_labels(str(BaseFolder.choose(cache_dir, os.environ).path), build)
 
 

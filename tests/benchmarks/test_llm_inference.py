@@ -13,7 +13,7 @@ claims = load("llm_inference", "claims")
 scheduling = load("llm_inference", "schedule")
 
 from workload.models.language.attention import attend, build  # noqa: E402
-from workload.models.language.cache import Decode  # noqa: E402
+from workload.models.language.cache import Decode, DecodeInGraph  # noqa: E402
 from workload.models.language.decoder import Decoder  # noqa: E402
 from workload.models.language.shapes import shape_of  # noqa: E402
 
@@ -66,6 +66,28 @@ def test_the_answer_is_the_one_that_is_found_without_a_cache_token_by_token(name
         same = claims.likeliest_without_cache(made, prompts[0], answer[0].tolist())
         other = claims.likeliest_without_cache(made, prompts[0], answer[1].tolist())
     assert (same, other < 4) == (16, True)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama-1b"])
+def test_merged_matrices_and_the_cache_of_a_graph_give_the_same_answers(name, text):
+    plain, merged = model_of(name), model_of(name)
+    for block in merged.blocks:
+        block.attention.merge()
+        if name == "llama-1b":
+            block.feed_forward.merge()
+    assert claims.parameter_count(plain) == claims.parameter_count(merged)
+    prompts = claims.tokens.batches(text, 1, 3, 40, CPU)[0]
+    answers = []
+    with torch.inference_mode():
+        for made in (plain, merged):
+            engine = claims.Engine(made, 3, 60)
+            found = [engine.fill(prompts)]
+            for place in range(40, 55):
+                memory = None if made is plain else DecodeInGraph(engine.cache, place)
+                found.append(engine._next(found[-1], place, place + 1, memory))
+            answers.append(torch.stack(found, 1))
+    assert torch.equal(*answers)
+    assert len(answers[0].unique()) > 20
 
 
 def without_writing(self, layer, query, key, value):

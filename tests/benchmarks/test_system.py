@@ -88,6 +88,7 @@ def test_short_work_is_done_several_times_in_a_step():
     assert times_a_step(lambda: torch.rand(1000), cpu, at_least_s=0.0) == 1
 
 
+@pytest.mark.long
 def test_two_processes_get_the_same_sum(tmp_path):
     assert_checked("all_reduce", "--mib", "1", data=tmp_path, is_process=True)
 

@@ -10,8 +10,8 @@ import builders
 import pytest
 from comparable_runs import benchmark, result
 
-from benchwright.app.results.compare import compare_runs, render
 from benchwright.core.run import Run
+from benchwright.results.compare import compare_runs, render
 
 pytestmark = pytest.mark.xdist_group("browser")
 BEFORE = [1.00, 1.01, 0.99, 1.02, 1.00, 0.98, 1.01, 1.00]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from corpus_runs import corpus_run
 
-from benchwright.app.after_run import summaries_of
-from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.aggregates import aggregate
 from benchwright.kinds.models.corpus.document import CorpusReport
 from benchwright.kinds.models.corpus.entries import corpus_of_reports
 from benchwright.kinds.models.corpus.page import corpus_html
 from benchwright.report.base import Report
+from benchwright.results.after_run import summaries_of
 
 pytestmark = pytest.mark.xdist_group("browser")
 MODELS = 120

@@ -10,8 +10,8 @@ import pytest
 from example_reports import ordinary_report
 
 from benchwright.core.metric import Direction
-from benchwright.core.results.history import BenchmarkHistory, HistoryPoint
-from benchwright.report.html.history import history_html
+from benchwright.core.metric_history import BenchmarkHistory, HistoryPoint
+from benchwright.report.html.history_page import history_html
 from benchwright.report.html.notebook import run_cell
 
 pytestmark = pytest.mark.xdist_group("browser")

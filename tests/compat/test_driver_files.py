@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.kinds.tasks.overrides import TaskOverrides
-from benchwright.kinds.tasks.read import TaskKind, read_tasks
+from benchwright.kinds.tasks.read import TaskKind, TaskOverrides, read_tasks
 from benchwright.kinds.tasks.syntax import read_task_file
 from benchwright.options.table import Options
 

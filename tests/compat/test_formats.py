@@ -21,11 +21,11 @@ from benchwright.agent import stream
 from benchwright.analysis.checks.validation import check
 from benchwright.analysis.summary import summarize
 from benchwright.compat.driver.result_file import driver_result
+from benchwright.core.aggregates import aggregate
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
-from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.results.provenance import revisions_of
+from benchwright.core.provenance import revisions_of
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.kinds.registry import kind_of
@@ -119,8 +119,10 @@ def test_a_stream_gives_the_numbers_that_its_run_json_holds(sample: Path) -> Non
     today = json.loads(json.dumps(run_body(again, summaries)))
     today["notes"] = read(sample / "run.json")["notes"]  # of the moment it ran; in no stream
     written = read(sample / "run.json")
-    for note in (note for result in written["results"] for launch in result["launches"] for note in launch["notes"]):
-        note.setdefault("remedy", None)  # which notes of earlier versions had not
+    for launch in (launch for result in written["results"] for launch in result["launches"]):
+        launch.setdefault("launch", launch.pop("repeat", None))  # what earlier versions called it
+        for note in launch["notes"]:
+            note.setdefault("remedy", None)  # which notes of earlier versions had not
     assert written.pop("format") == "benchwright-run"
     written.pop("version")
     assert written.pop("state") == "ended"

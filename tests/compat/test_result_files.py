@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from benchwright.app.results.kept_runs import Results
+from benchwright.core.aggregates import aggregate
+from benchwright.core.comparison import Comparison, Difference, Effect, Verdict
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import Direction
-from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 from benchwright.report.comparison import comparison_body
 from benchwright.report.export import read_export
+from benchwright.results.kept_runs import Results
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.run_folder import RunFolder
 from benchwright.store.base import RunFilter, open_store

@@ -12,10 +12,10 @@ from processes import quickest
 from suites import PATHS, machine_with, planned
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.node.system import Sizing, System
 from benchwright.core.status import Reason
+from benchwright.core.system import Sizing, System
+from benchwright.kinds.suite.batch_sizes import read_scaling
 from benchwright.kinds.suite.kind import SuiteKind
-from benchwright.kinds.suite.scaling_file import read_scaling
 from benchwright.kinds.suite.system_file import read_system
 from benchwright.options.table import Options
 

@@ -10,11 +10,10 @@ from builders import benchmark, launch, measurement, result
 from msgspec.structs import replace
 from plugin_package import variants
 
-from benchwright.app.reporting import NotReported, adding, deliver
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
-from benchwright.delivery.base import DELIVERIES, Delivery
 from benchwright.options.table import Options
+from benchwright.runs.delivery import DELIVERIES, Delivery, NotReported, adding, deliver
 
 ASKING = {"fai-pep": {"local_reporter": "delivered"}}
 RESULTS = {
@@ -59,6 +58,7 @@ def test_one_that_fails_does_not_keep_the_others_from_it(plugins: None, run: Run
     assert (tmp_path / "diary.txt").read_text() == f"{run.id} {run.status.value}\n"
 
 
+@pytest.mark.compat
 def test_nothing_is_delivered_that_nobody_asked_for(
     plugins: None, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,21 +8,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fake_kubectl
+import msgspec
 import pytest
 from adb_device import AdbDevice, attached
 from builders import events
 from builders import job as job_in
 from local_shell import LocalShell
+from ray_cluster import RayCluster, start_ray_cluster
+from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
 from ssh_server import SshServer, start_ssh_server
 
 from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.metric import MetricSpec
+from benchwright.core.system import Node, System
 from benchwright.executors.base import Executor, Listener, Site
 from benchwright.executors.boards.executor import BoardExecutor
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.fake import FakeExecutor
-from benchwright.executors.registry import open_executor
+from benchwright.executors.registry import is_here, open_executor
 from benchwright.executors.ssh import ClusterExecutor
 
 SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
@@ -43,12 +48,34 @@ def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
 
 
 @pytest.fixture(scope="module")
+def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    cluster = start_slurm_cluster(tmp_path_factory.mktemp("slurm"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURM_CONF", cluster.environment["SLURM_CONF"])
+        yield cluster
+        try:
+            wait_until(lambda: cluster.jobs() == [], "the queue is empty")
+        finally:
+            cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    cluster = start_ray_cluster(tmp_path_factory.mktemp("ray"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.environment.items():
+            patch.setenv(name, value)
+        yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="module")
 def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
     with attached(tmp_path_factory.mktemp("adb")) as device:
         yield device
 
 
-VARIANTS = ("local", "fake", "cluster", "ssh", "board", "adb", "nice", "warm")
+VARIANTS = ("local", "fake", "cluster", "ssh", "via", "slurm", "ray", "board", "adb", "nice", "warm")
 
 
 @pytest.fixture(
@@ -74,6 +101,15 @@ def make(variant: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.
     if variant in ("cluster", "ssh"):
         server = request.getfixturevalue("ssh_server")
         return ClusterExecutor(server.system(), ssh=server.client)
+    if variant == "via":
+        words = (sys.executable, fake_kubectl.__file__, "exec", "-i", "pod", "--")
+        return ClusterExecutor(System(nodes=(Node(name="far", ip="far", via=words),)))
+    if variant == "slurm":
+        request.getfixturevalue("slurm_cluster")
+        return open_executor("slurm", Site(folder=str(tmp_path_factory.mktemp("base")), slurm=("--time=20",)))
+    if variant == "ray":
+        address = request.getfixturevalue("ray_cluster").address
+        return open_executor(f"ray:{address}", Site(folder=str(tmp_path_factory.mktemp("base"))))
     if variant == "adb":
         return open_executor(f"adb:{request.getfixturevalue('phone').serial}", Site())
     if variant == "board":
@@ -86,7 +122,11 @@ def make(variant: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.
 @pytest.fixture
 def make_job(tmp_path: Path, variant: str) -> Callable[..., Job]:
     def make(benchmark: str, id: str | None = None, **fields: Any) -> Job:
-        given = {"benchmark": benchmark, "cwd": str(tmp_path), "node": "far" if variant == "ssh" else "localhost"}
+        given = {
+            "benchmark": benchmark,
+            "cwd": str(tmp_path),
+            "node": "far" if variant in ("ssh", "via") else "localhost",
+        }
         if variant == "warm":
             script = tmp_path / f"{benchmark}.py"
             script.write_text(SCRIPTS.get(benchmark, ""))
@@ -117,6 +157,25 @@ def test_it_knows_its_machine(executor):
     assert 1 <= machine.cores <= machine.cores_total
     assert machine.memory_bytes > 0
     assert executor.machine() == machine
+
+
+ON = {"cluster": "ssh", "ssh": "ssh:far", "board": "ssh:far", "adb": "adb:1", "nice": "nice:3", "fake": "fake:x=1"}
+ON |= {"via": "ssh:far", "slurm": "slurm", "ray": "ray"}
+HERE = {"local", "nice", "warm"}
+
+
+def test_whether_it_runs_here_is_known_before_it_is_opened(variant, plugin_folder, monkeypatch):
+    monkeypatch.syspath_prepend(str(plugin_folder))
+    assert is_here(ON.get(variant, "local")) is (variant in HERE)
+
+
+def test_one_that_runs_here_has_the_files_of_this_machine(executor, variant, make_job, tmp_path):
+    if variant not in HERE - {"warm"}:
+        pytest.skip("it does not run here")
+    seen = tmp_path / "seen"
+    job = msgspec.structs.replace(make_job("fine"), argv=("touch", str(seen)))
+    assert executor.run([job], Listener())[0].exit_code == 0
+    assert seen.exists()
 
 
 def test_nothing_to_run_is_nothing(executor):

@@ -16,10 +16,9 @@ from plugin_package import variants
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
-from benchwright.exchange.base import Importer
-from benchwright.exchange.registry import IMPORTERS, import_results, importer_named
+from benchwright.runs.importers import IMPORTERS, Importer, import_results, importer_named
 
-pytestmark = pytest.mark.usefixtures("plugins")
+pytestmark = [pytest.mark.usefixtures("plugins"), pytest.mark.compat]  # all importers are in compat
 SAMPLES = Path(__file__).parents[1] / "compat" / "imports"
 FILES = {
     "hyperfine": ["hyperfine.json", "hyperfine_parameters.json", "hyperfine_shell.json"],

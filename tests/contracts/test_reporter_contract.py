@@ -11,9 +11,9 @@ from builders import benchmark, measurement
 from plugin_package import variants
 
 from benchwright.analysis.summary import summarize
+from benchwright.core.aggregates import aggregate
 from benchwright.core.metric import MetricSpec
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report, Reporter

@@ -13,8 +13,8 @@ from plugin_package import ADDED
 
 from benchmodels.settings import ModelSettings
 from benchmodels.zoo.base import SCALES, TASKS, NotInZoo, Zoo, ZooModel, ZooRequest
-from benchmodels.zoo.opening import open_zoo_model
 from benchmodels.zoo.registry import BUILT_IN, GROUP, zoo_named
+from benchmodels.zoo.zoo_loader import open_zoo_model
 
 torch = pytest.importorskip("torch")
 

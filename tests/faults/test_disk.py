@@ -69,7 +69,7 @@ def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tm
     from benchwright.record import record_stream
 
     say = 'import os\nfor n in range(100_000): os.write(3, b\'{"task": "train", "rate": 5.0, "pad": "%d"}\\n\' % n)'
-    job = builders.job(PY, "-c", say, folder=tmp_path, id="b", data_file=str(small_disk / "b.voir"))
+    job = builders.job(PY, "-c", say, folder=tmp_path, id="b", data_file=str(small_disk / "b.voir"), dialect="voir")
     fill(small_disk, 100_000)
     with LocalExecutor() as executor:
         [outcome] = executor.run([job], Listener())
@@ -135,6 +135,6 @@ def test_output_that_a_full_disk_may_have_cut_off_is_no_success_and_not_final(
 def test_lack_of_disk_space_is_known_by_its_words_in_a_failure(
     tmp_path: Path, line: bytes, failed: bool, expected: bool
 ) -> None:
-    from benchwright.agent.supervise.endings import ran_out_of_disk
+    from benchwright.agent.supervise.launch_end import ran_out_of_disk
 
     assert ran_out_of_disk(failed=failed, log_end=line, log=str(tmp_path / "log")) is expected

@@ -170,7 +170,7 @@ Net()(torch.ones(2, 4))
 @pytest.mark.parametrize(
     ("runtime", "why"),
     [
-        ("onnxruntime", "computing its reference took longer than 2 s"),
+        pytest.param("onnxruntime", "computing its reference took longer than 2 s", marks=pytest.mark.long),
         ("torch-eager", "checking its outputs took longer than 4 s"),
     ],
 )

@@ -27,7 +27,7 @@ from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
 from benchwright.store import schema
 from benchwright.store.base import RunFilter
 from benchwright.store.base import open_store as open_any
-from benchwright.store.connecting import writing
+from benchwright.store.connection import writing
 from benchwright.store.migrations import SCRIPTS, upgrade
 from benchwright.store.sql_store import SqlStore, open_store
 
@@ -271,7 +271,7 @@ def test_four_writers_of_the_same_run_leave_it_once(url: str, use: Use) -> None:
 def test_a_store_that_stays_locked_is_said_and_can_still_be_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(url) as store:
         store.ingest(run("a.1"), digest="1")
-    monkeypatch.setattr("benchwright.store.connecting.BUSY_TIMEOUT_S", 1)
+    monkeypatch.setattr("benchwright.store.connection.BUSY_TIMEOUT_S", 1)
     with open_store(url) as store, open_store(url) as other:
         with writing(other._engine, other.where):
             if store.where.startswith("/"):  # PostgreSQL locks rows, so there nobody waits

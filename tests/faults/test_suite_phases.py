@@ -43,18 +43,18 @@ def started(bw: CommandLine, *args: str, mark: str = "") -> subprocess.Popen[str
 
 # Each is code that makes the process kill itself at one point of an install.
 POINTS = {
-    "before the environment is created": "building.EnvironmentBuilder._make = lambda *_: die()",
+    "before the environment is created": "builder.EnvironmentBuilder._make = lambda *_: die()",
     "while it is created": "tools.subprocess.Popen = dying_after(1)",
     "while packages are installed": "tools.subprocess.Popen = dying_after(2)",
-    "before it is marked as finished": "building.write_built = lambda *_: die()",
-    "while the mark is written": "built.os.fsync = lambda *_: die()",
-    "between the mark and the link": "built.EnvironmentFolders.switch = lambda *_: die()",
-    "while the link is switched": "built.os.symlink = then_die(built.os.symlink)",
-    "after the link, before the old ones are removed": "built.EnvironmentFolders.remove_old = lambda *_, **__: die()",
+    "before it is marked as finished": "builder.write_built = lambda *_: die()",
+    "while the mark is written": "environment.os.fsync = lambda *_: die()",
+    "between the mark and the link": "environment.EnvironmentFolders.switch = lambda *_: die()",
+    "while the link is switched": "environment.os.symlink = then_die(environment.os.symlink)",
+    "after the link, before the old ones are removed": "environment.EnvironmentFolders.remove_old = lambda *_, **__: die()",
 }
 SETTING = """
 import os, signal, subprocess, sys, time
-from benchwright.environments import building, built, tools
+from benchwright.environments import builder, environment, tools
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 def then_die(function):

@@ -35,7 +35,7 @@ json.loads(os.environ["MILABENCH_CONFIG"])["name"]
 
 def test_a_script_runs_once_with_its_words_filled_in_its_environment(bw: CommandLine, suite: SuiteFolder) -> None:
     files = {"prepare.py": PREPARE, "requirements.in": "alpha\n"}
-    suite.add("one", files, argv={"--model": "small", "--data": "{milabench_data}"})
+    suite.add("one", files, argv={"--model": "small", "--data": "{benchwright_data}"})
     bw("install", suite.path)
     body = bw.json("prepare", suite.path)
     assert [(b["name"], b["status"]) for b in body["benchmarks"]] == [("one", "prepared")]
@@ -47,7 +47,7 @@ def test_a_script_runs_once_with_its_words_filled_in_its_environment(bw: Command
 
 
 def test_scripts_find_data_caches_and_their_own_variables(bw: CommandLine, suite: SuiteFolder) -> None:
-    place = suite.add("one", {"prepare.py": TELL, "requirements.in": "alpha\n"}, env={"OWN": "{milabench_name}"})
+    place = suite.add("one", {"prepare.py": TELL, "requirements.in": "alpha\n"}, env={"OWN": "{benchwright_name}"})
     bw("install", suite.path)
     bw("prepare", suite.path)
     told = json.loads((suite.data / "told.json").read_text())

@@ -19,7 +19,7 @@ from kept_runs import Kept
 from made_once import MadeOnce
 from told_runs import NO_NUMBERS, ToldRuns
 
-from benchwright.app.results.kept_runs import Results
+from benchwright.results.kept_runs import Results
 from benchwright.runs.run_folder import RunFolder
 
 PY = sys.executable
@@ -359,6 +359,8 @@ def test_a_store_that_is_no_url_is_refused_before_anything_runs(bw: CommandLine)
     ):
         assert done.stderr.startswith(f"benchwright: {where}: this is neither a path nor a URL; give a path")
         assert "s3cret" not in done.stderr
+    done = bw("run", "--store", "http://bench.example.org", "--", "touch", "ran", code=2)
+    assert "--store: http would send the token readable for everybody; use https" in done.stderr
     assert list(bw.cwd.iterdir()) == []
 
 
@@ -403,7 +405,7 @@ def test_a_run_that_a_locked_store_could_not_take_is_added_by_the_next_command(
     bw: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bw("run", "--run-name", "first", "--", "true")
-    monkeypatch.setattr("benchwright.store.connecting.BUSY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("benchwright.store.connection.BUSY_TIMEOUT_S", 0.2)
     other = sqlite3.connect(bw.base / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     done = bw("run", "--run-name", "second", "--", "true")

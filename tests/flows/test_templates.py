@@ -20,7 +20,9 @@ def test_what_needs_nothing_runs_at_once(bw, template, measured):
     assert bw.last_run().name.startswith("mine.")
 
 
-@pytest.mark.parametrize("template", ["voir", pytest.param("model", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "template", [pytest.param("voir", marks=pytest.mark.compat), pytest.param("model", marks=pytest.mark.long)]
+)
 def test_what_needs_data_is_prepared_first(bw, template):
     """With the environment at hand: what `install` does is tested elsewhere, without torch."""
     pytest.importorskip({"voir": "voir", "model": "torch"}[template])

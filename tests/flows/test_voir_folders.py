@@ -14,9 +14,10 @@ import pytest
 from processes import carrying, wait_for
 
 from benchwright.artifacts.probe_folder import probe_folder
-from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Script
+from benchwright.compat.voir.company import own_voirfile
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Runner, Script
 from benchwright.core.job import Job, JobBarrier
-from benchwright.core.results.launches import overlap
+from benchwright.core.launches import overlap
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Listener
@@ -114,7 +115,9 @@ class Folder:
         (self.path / "main.py").write_text(main.replace("AT_EACH_STEP", each_step))
         if voirfile is not None:
             (self.path / "voirfile.py").write_text(textwrap.dedent(voirfile))
-        folder = BenchmarkFolder(path=str(self.path), group="b", voir=OPTIONS)
+        folder = BenchmarkFolder(
+            path=str(self.path), group="b", runner=Runner(name="voir", dialect="milabench", settings=OPTIONS)
+        )
         script = Script(path=str(self.path / "main.py"), args=(), cwd=str(self.path), python=sys.executable)
         self.benchmark = Benchmark(
             name="b",
@@ -132,6 +135,7 @@ class Folder:
             "cwd": str(self.path),
             "files": {config: json.dumps(OPTIONS)},
             "data_file": str(self.runs / f"{name}.voir"),
+            "dialect": "voir",
             "stream": str(self.runs / f"{name}.data"),
             "log": str(self.runs / f"{name}.log"),
             "timeout_s": 600.0,
@@ -173,7 +177,7 @@ def test_the_template_runs_unchanged_and_exactly_the_asked_number_counts(
     loss = launch.measurement("loss")
     assert loss is not None
     assert loss.samples[:3] == (1.0, 0.5, 1 / 3)
-    assert launch.facts["voir"]["early_stop"] is True
+    assert launch.facts["reported"]["early_stop"] is True
     begin, end = launch.facts["measured_ns"]
     assert 0.5 * STOP * 0.05 < (end - begin) * 1e-9 < 200
 
@@ -209,7 +213,7 @@ def test_a_loss_that_diverges_is_no_success_although_it_stops_early(
     executor: LocalExecutor, folder: Callable[..., Folder]
 ) -> None:
     launch = folder(each_step="if i == 50: give(loss=float('nan'))").run(executor)
-    assert launch.facts["voir"]["early_stop"] is True
+    assert launch.facts["reported"]["early_stop"] is True
     assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
 
 
@@ -282,10 +286,13 @@ class TestTogether:
         barrier = tmp_path / "barrier"
         barrier.mkdir()
         probe = str(probe_folder(tmp_path / "artifacts"))
-        jobs = [
-            bench.job(f"b.D{n}", str(n), barrier=JobBarrier(folder=str(barrier), size=size, rank=n), probe_path=probe)
-            for n in range(size)
-        ]
+        jobs = []
+        for n in range(size):
+            alone, meeting = bench.job(f"b.D{n}"), JobBarrier(folder=str(barrier), size=size, rank=n)
+            env, files = own_voirfile(str(bench.runs))
+            assert env, "its path must have no spaces"
+            fields = {"files": alone.files | files, "env": env, "barrier": meeting, "probe_path": probe}
+            jobs.append(bench.job(f"b.D{n}", str(n), **fields))
         executor.run(jobs, Listener())
         return [record_stream(job.stream, job, bench.benchmark, kind_of) for job in jobs]
 

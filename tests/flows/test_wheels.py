@@ -102,14 +102,14 @@ def _belongs(name: str) -> bool:
     }
     if folders in assets:
         return file.endswith(assets[folders])
-    if folders.startswith("benchwright/templates/"):
+    if folders.startswith(("benchwright/templates/", "benchwright/compat/milabench/templates/")):
         return file.endswith(".template")
     if folders.startswith("benchwright/shipped/specifications"):
         ends = (".json", ".py", ".md", ".sh", ".c", ".onnx", ".pt2", ".xml", ".bin", ".npy", ".txt")
         return file.endswith(ends) and "__pycache__" not in folders
     if folders.startswith("benchwright/shipped/"):
         return file.endswith((".py", ".md", ".yaml", ".in", ".txt")) and "__pycache__" not in folders
-    if folders.startswith("benchwright/kinds/spec/faipep/libraries/"):
+    if folders.startswith("benchwright/compat/faipep/libraries/"):
         return file.endswith(".py")  # with the names that specifications call them by, such as test_engine.py
     return file.endswith((".py", "py.typed")) and not file.startswith("test_") and "tests" not in folders.split("/")
 

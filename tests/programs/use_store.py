@@ -23,7 +23,7 @@ from sqlalchemy import Engine, event
 from stored_runs import big_run
 
 from benchwright.store.base import StoreEntry
-from benchwright.store.connecting import writing
+from benchwright.store.connection import writing
 from benchwright.store.migrations import upgrade
 from benchwright.store.sql_store import SqlStore, open_store
 

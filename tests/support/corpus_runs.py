@@ -11,7 +11,6 @@ import builders
 import model_runs
 from example_reports import MACHINE
 
-from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.model import ModelScript, ScriptDiscovery
 from benchwright.core.note import Note
@@ -19,6 +18,7 @@ from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.benchmarks import benchmarks_of
 from benchwright.options.table import Options
+from benchwright.results.kept_runs import Results
 from benchwright.runs.base_folder import BaseFolder
 
 RUNTIMES = ("torch-eager", "onnxruntime", "openvino", "torch-compile")

@@ -14,23 +14,23 @@ from typing import Any
 import msgspec
 from kept_runs import Kept
 
-from benchwright.app.measure import measure
-from benchwright.app.results.admin import annotate_run
-from benchwright.app.results.kept_runs import Results
-from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Environment, Placement, Script
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Environment, Placement, Runner, Script
 from benchwright.core.job import Job, Outcome
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import FoundInput, Model
-from benchwright.core.node.system import SuitePaths
 from benchwright.core.stop_rule import StopRule
-from benchwright.exchange.registry import import_results
+from benchwright.core.system import SuitePaths
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.local import LocalExecutor
 from benchwright.kinds.registry import kind_of
 from benchwright.options.table import Options
+from benchwright.results.admin import annotate_run
+from benchwright.results.kept_runs import Results
+from benchwright.runner.measure import measure
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.checksums import Checksums
+from benchwright.runs.importers import import_results
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -103,7 +103,7 @@ def every_event(job: Job) -> list[dict[str, Any]]:
         {"event": "sample", "t": t + 300, "sampler": "machine", "values": {"load_1m": 1.0, "steal_percent": 0.0,
          "own_share": 0.5}},
         {"event": "metric", "t": t, "name": "speed", "values": [5.0, 6.0], "lines": [1, 2]},
-        {"event": "voir", "t": t, "lines": [json.dumps(line) for line in voir]},
+        {"event": "reported", "dialect": "voir", "t": t, "lines": [json.dumps(line) for line in voir]},
         {"event": "model", "process": 7, "t": t, "identity": "abc", "class": "Net", "qualified": "m.Net", "parameters": 10,
          "parameter_bytes": 40, "place": {"file": "m.py", "line": 3}, "inputs": [{"name": "x", "shape": [1, 2],
          "dtype": "float32"}], "items": 1, "calls": 2, "mode": "inference", "flops": 20.0},
@@ -160,7 +160,7 @@ def _suite(base: Path) -> Benchmark:
     (code / "main.py").write_text("")
     folder = BenchmarkFolder(
         path=str(code), group="g", prepare_script=None,
-        voir={"options": {"stop": 2}}, config={"env": {"A": "1"}},
+        runner=Runner(name="voir", dialect="milabench", settings={"options": {"stop": 2}}), config={"env": {"A": "1"}},
     )  # fmt: skip
     workload = Script(path=f"{code}/main.py", args=("--batch-size", "auto_batch(8)"), cwd=str(code), python="")
     return Benchmark(

@@ -10,11 +10,11 @@ from typing import Any
 import builders
 
 from benchwright.analysis.summary import summarize
+from benchwright.core.aggregates import aggregate
 from benchwright.core.machine import Accelerator
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.options.table import Options
@@ -46,9 +46,9 @@ def measurement(metric: str, samples: Sequence[float], unit: str | None = None, 
     return builders.measurement(*samples, metric=metric, unit=unit, **({"direction": direction} | fields))
 
 
-def loop_launch(name: str, repeat: int, *, steps: int, warmup: int, seed: int, speed: float = 1000.0) -> Launch:
+def loop_launch(name: str, launch: int, *, steps: int, warmup: int, seed: int, speed: float = 1000.0) -> Launch:
     """A training loop's launch: slow first steps, one outlier, memory that grows and a device."""
-    draw = random.Random(f"{name} {repeat} {seed}")
+    draw = random.Random(f"{name} {launch} {seed}")
     pace = draw.gauss(1, 0.01)
     times = [32 / speed * pace * draw.lognormvariate(0, 0.04) for _ in range(steps)]
     times[steps // 2] *= 1.6
@@ -57,10 +57,10 @@ def loop_launch(name: str, repeat: int, *, steps: int, warmup: int, seed: int, s
     beside = [(3 + 2 * (1 - math.exp(-i / 6))) * 2**30 for i in range(40)]
     watts = [310 + draw.gauss(0, 9) for _ in range(40)]
     return Launch(
-        job=f"{name}.R{repeat}.D0",
+        job=f"{name}.R{launch}.D0",
         status=Status.OK,
-        repeat=repeat,
-        position=repeat,
+        launch=launch,
+        position=launch,
         duration_s=sum(times) + sum(warm) + 2.0,
         exit_code=0,
         measurements=(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import msgspec
 
 from benchwright.artifacts.limits import FetchLimits
-from benchwright.core.files.artifact import Artifact
+from benchwright.core.artifact import Artifact
 
 QUICK = FetchLimits(back_off_s=0.01, longest_wait_s=0.05, connect_s=20.0, stall_s=20.0, keep_free_bytes=0)
 
@@ -48,7 +49,7 @@ def md5(content: bytes) -> str:
 
 def model(location: str, content: bytes | None = None, **more: object) -> Artifact:
     """A file `model.onnx`, with the SHA-256 of `content`."""
-    fields = {"key": "model", "filename": "model.onnx", "location": location, **more}
+    fields: dict[str, Any] = {"key": "model", "filename": "model.onnx", "location": location, **more}
     if content is not None:
         fields["sha256"] = sha256(content)
-    return msgspec.convert(fields, Artifact)
+    return Artifact(**fields)

@@ -7,10 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.aggregates import aggregate
 from benchwright.core.run import Run
-from benchwright.store.connecting import connect, read_url, set_up_file, writing
-from benchwright.store.ingesting import pack_run
+from benchwright.store.connection import connect, read_url, set_up_file, writing
+from benchwright.store.ingest import pack_run
 from benchwright.store.migrations import upgrade
 
 

@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchwright.app.measure import measure
-from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.executors.fake import FakeExecutor
 from benchwright.options.table import Options
+from benchwright.results.kept_runs import Results
+from benchwright.runner.measure import measure
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.run_folder import RunFolder
 

@@ -10,16 +10,16 @@ import builders
 import msgspec
 from example_reports import MACHINE
 
-from benchwright.app.after_run import run_remarks, summaries_of
+from benchwright.core.aggregates import aggregate
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.model import FoundInput, Model
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.report.sections import contribution
 from benchwright.report.base import Report
+from benchwright.results.after_run import run_remarks, summaries_of
 
 INPUTS = (
     FoundInput(name="input_ids", shape=(1, 128), dtype="int64"),

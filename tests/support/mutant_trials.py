@@ -19,16 +19,16 @@ from mutants import gone, mutate
 
 from benchmodels.build.cache import Corrupt, read_manifest, verify
 from benchwright.core.errors import BenchwrightError
-from benchwright.core.node.system import Observation
-from benchwright.environments.built import read_built, why_broken
-from benchwright.kinds.models.discovery.reading import record_discovery
+from benchwright.core.system import Observation
+from benchwright.environments.environment import read_built, why_broken
+from benchwright.kinds.models.discovery.job import record_discovery
 from benchwright.kinds.registry import kind_of
-from benchwright.kinds.suite.scaling_file import read_scaling
+from benchwright.kinds.suite.batch_size_file import add_observations
+from benchwright.kinds.suite.batch_sizes import read_scaling
 from benchwright.kinds.suite.setup.prepared import Marks
-from benchwright.record.reading import read_events
+from benchwright.record.stream_file import read_events
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
-from benchwright.runs.scaling_file import add_observations
 
 COMMAND_LIMIT_S = 60  # far more than any of them takes
 MEMORY_LIMIT_BYTES = 6 << 30  # of addresses: a file of a few kilobytes must not fill the memory

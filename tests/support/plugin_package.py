@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 
 SOURCE = Path(__file__).parents[1] / "plugins"
 RUNTIMES_SOURCE = Path(__file__).parents[2] / "plugins" / "runtimes"

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import benchwright.kinds.spec as package
+import benchwright.compat.faipep as package
 from benchwright.core.benchmark import Benchmark
+from benchwright.kinds.spec import spec_test
 from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification
+from benchwright.kinds.spec.spec_test import SpecTest
 
-SCRIPTS = Path(package.__file__).parent / "faipep" / "libraries" / "python"  # those of accuracy specifications
+SCRIPTS = Path(package.__file__).parent / "libraries" / "python"  # those of accuracy specifications
 MODEL: dict[str, Any] = {"name": "net", "format": "caffe2"}
 
 
@@ -29,6 +31,13 @@ def written(path: Path, model: dict[str, Any] | None = None, *tests: dict[str, A
 def read(path: Path, *tests: dict[str, Any], options: SpecOptions | None = None, **model: Any) -> list[Benchmark]:
     """The benchmarks of such a file in the folder `path`."""
     return read_specification(written(path / "spec.json", model, *tests), options or SpecOptions())
+
+
+def spec_of(benchmark: Benchmark) -> SpecTest:
+    """The test that a benchmark is."""
+    found = spec_test.spec_of(benchmark)
+    assert found is not None
+    return found
 
 
 def file_entry(path: Path, content: str = "x") -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.core.node.system import Node, System
+from benchwright.core.system import Node, System
 
 SSHD = "/usr/sbin/sshd"
 _CONFIG = """\

@@ -53,7 +53,7 @@ def rich_run(id: str = "rich.1", **fields: Any) -> Run:
         measurement(metric="nothing", source="give", aggregate="last"),
         notes=(Note(text="noisy", evidence="0.81"),),
         facts=facts,
-        repeat=0,
+        launch=0,
         devices=(0, 1),
         duration_s=1.25,
         exit_code=0,

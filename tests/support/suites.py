@@ -10,8 +10,8 @@ from builders import MACHINE
 from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Placement, Script
 from benchwright.core.job import Job
 from benchwright.core.machine import Accelerator, Machine
-from benchwright.core.node.system import SuitePaths, System
 from benchwright.core.run import Plan
+from benchwright.core.system import SuitePaths, System
 from benchwright.kinds.registry import kind_of
 from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan

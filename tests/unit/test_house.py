@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from plugin_package import RUNTIMES
 
+from benchmodels.runtimes.registry import BUILT_IN
 from benchwright.options.table import OPTIONS
 
 pytestmark = pytest.mark.xdist_group("house")  # one worker: every file is parsed once
@@ -27,10 +28,58 @@ FILES = {path.relative_to(SRC).as_posix(): path.read_text(encoding="utf-8") for 
 WORKLOAD = r"isinstance\([\w.]*workload"
 FOLDER = r"\bbenchmark\.folder\b|isinstance\(.*BenchmarkFolder\)"
 
+PARSES_ON = r"\bon\b[^\n=]{0,12}\.(startswith|partition|removeprefix|split)\(|\.on (not )?in \(|\bon (not )?in \(None"
+
 BENCHPROBE_LINES = 4_000
 
 OTHER_TOOLS = r"(?i)milabench|fai[-_ ]?pep|mlagility|(?<![a-z])voir|benchit|benchmate"
-FILES_THAT_NAME_OTHER_TOOLS = 101  # may only go down: what names another tool belongs in compat
+# Names in files of earlier versions, when each of these was part of the core.
+NAME_OTHER_TOOLS = {"benchwright/core/earlier_names.py"}
+
+# Lines of each package; the files directly in one of the three count under its own name.
+BUDGETS = {
+    "benchmodels": 1_200,
+    "benchmodels/build": 1_400,
+    "benchmodels/check": 900,
+    "benchmodels/compat": 100,
+    "benchmodels/discover": 800,
+    "benchmodels/files": 1_100,
+    "benchmodels/hooks": 400,
+    "benchmodels/identity": 1_100,
+    "benchmodels/measure": 2_200,
+    "benchmodels/pytorch": 1_600,
+    "benchmodels/runtimes": 3_400,
+    "benchmodels/training": 800,
+    "benchmodels/warm": 400,
+    "benchmodels/zoo": 4_100,
+    "benchprobe": 300,
+    "benchprobe/loop": 1_400,
+    "benchprobe/rendezvous": 300,
+    "benchprobe/rules": 600,
+    "benchprobe/stream": 800,
+    "benchprobe/view": 600,
+    "benchwright": 400,
+    "benchwright/agent": 7_400,
+    "benchwright/analysis": 5_100,
+    "benchwright/artifacts": 2_700,
+    "benchwright/cli": 5_300,
+    "benchwright/compat": 8_200,
+    "benchwright/core": 5_300,
+    "benchwright/doctor": 900,
+    "benchwright/environments": 2_000,
+    "benchwright/executors": 6_000,
+    "benchwright/kinds": 19_400,
+    "benchwright/options": 1_000,
+    "benchwright/plan": 800,
+    "benchwright/record": 2_700,
+    "benchwright/regress": 5_900,
+    "benchwright/report": 5_800,
+    "benchwright/results": 2_500,
+    "benchwright/runner": 4_700,
+    "benchwright/runs": 2_700,
+    "benchwright/server": 700,
+    "benchwright/store": 3_000,
+}
 
 LONG_FILES: set[str] = set()
 LONG_FUNCTIONS: set[str] = set()
@@ -38,31 +87,39 @@ NAMES_TWICE: set[str] = set()
 SILENT_EXCEPTS: set[str] = set()
 ASK_THE_WORKLOAD: set[str] = set()
 ASK_THE_FOLDER: set[str] = set()
+# Only for a quick start (the reason is in the docstring of the package, or beside the import) or for an optional package.
+FUNCTION_LEVEL_IMPORTS = 200  # may only go down
+LAZY_PACKAGES = ("runner", "results", "regress", "regress/watch")
+CHANGE_FOLDER = {
+    # These processes are not the main one: a measured program, and the fork that becomes one.
+    "benchmodels/discover/capture.py",
+    "benchmodels/warm/__main__.py",
+    "benchwright/agent/supervise/spawn.py",
+    "benchwright/cli/suites/dev.py",  # in the next line it becomes the shell
+}
+IMPORT_CIRCLES: set[tuple[str, ...]] = set()
 # Files that name an option: 4, but for these. Each command has its own --json, --run-name is also a run's field, and the
 # options of specifications are copied into a specification.
 MOST_FILES = 4
 NAMED_OFTEN = {
     "all_scripts": 6,
-    "android_dir": 8,
-    "as_json": 33,
-    "keep_env": 7,
-    "max_depth": 10,
+    "android_dir": 6,
+    "as_json": 31,
+    "keep_env": 6,
+    "max_depth": 7,
     "model_cache": 5,
     "no_store": 6,
-    "num_gpus": 5,
     "regressed_types": 6,
-    "remote_dir": 12,
+    "remote_dir": 11,
     "run_name": 17,
     "run_type": 14,
     "script_args": 8,
     "show_output": 11,
-    "string_map": 6,
-    "warmup_runs": 9,
+    "string_map": 5,
+    "warmup_runs": 7,
 }
 # The table itself, what is generated from it, and the old names in stored files.
-NOT_COUNTED = tuple(
-    f"benchwright/{name}.py" for name in ("options/table", "options/keywords", "core/files/earlier_names")
-)
+NOT_COUNTED = tuple(f"benchwright/{name}.py" for name in ("options/table", "options/keywords", "core/earlier_names"))
 
 
 @cache
@@ -123,6 +180,89 @@ def test_an_exception_that_is_swallowed_has_its_reason_beside_it() -> None:
     assert set(silent_excepts()) == SILENT_EXCEPTS
 
 
+def module_of(name: str) -> str:
+    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def imports_of(name: str, modules: set[str]) -> set[str]:
+    """Those of `modules` that a file imports, within functions and for types too."""
+    found = set()
+    for node in ast.walk(trees()[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = name.removesuffix(".py").split("/")[: -node.level] if node.level else []
+            package = ".".join([*above, *([node.module] if node.module else [])])
+            submodules = [f"{package}.{alias.name}" for alias in node.names]
+            found |= {submodule if submodule in modules else package for submodule in submodules}
+    return (found & modules) - {module_of(name)}
+
+
+def circles(graph: dict[str, set[str]]) -> set[tuple[str, ...]]:
+    """The strongly connected parts of more than one node, by Tarjan's algorithm."""
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    found = set()
+
+    def visit(node: str) -> None:
+        number = lowest[node] = len(lowest)
+        path.append(node)
+        for other in graph[node]:
+            if other not in lowest:
+                visit(other)
+            if other in path:
+                lowest[node] = min(lowest[node], lowest[other])
+        if lowest[node] == number:
+            start = path.index(node)
+            found.add(tuple(sorted(path[start:])))
+            del path[start:]
+
+    for node in graph:
+        if node not in lowest:
+            visit(node)
+    return {part for part in found if len(part) > 1}
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d", "f"}, "f": set[str]()}
+    assert circles(graph) == {("a", "b", "c"), ("d", "e")}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {module_of(name) for name in FILES}
+    assert circles({module_of(name): imports_of(name, modules) for name in FILES}) == IMPORT_CIRCLES
+
+
+def test_few_functions_import() -> None:
+    functions = [
+        node
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    found = {step for each in functions for step in ast.walk(each) if isinstance(step, ast.Import | ast.ImportFrom)}
+    assert len(found) <= FUNCTION_LEVEL_IMPORTS
+
+
+@pytest.mark.parametrize("package", LAZY_PACKAGES)
+def test_a_package_of_lazy_modules_names_each_of_them(package: str) -> None:
+    """Type checkers take a module that is not named there for any module."""
+    folder = SRC / "benchwright" / package
+    modules = {path.stem for path in folder.glob("[a-z]*.py")} | {
+        path.parent.name for path in folder.glob("*/__init__.py")
+    }
+    tree = trees()[f"benchwright/{package}/__init__.py"]
+    named = {alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert modules == named - {None}
+    lazy = importlib.import_module(f"benchwright.{package.replace('/', '.')}")
+    assert all(getattr(lazy, name).__name__ == f"{lazy.__name__}.{name}" for name in modules)
+    assert not hasattr(lazy, "no_such_module")
+
+
+def test_the_main_process_stays_in_its_folder() -> None:
+    assert places(r"\bchdir\(", "none of them/") == CHANGE_FOLDER
+
+
 def test_only_kinds_ask_what_a_workload_is() -> None:
     assert places(WORKLOAD, "benchwright/kinds/") == ASK_THE_WORKLOAD
 
@@ -131,9 +271,14 @@ def test_only_the_suite_asks_whether_a_benchmark_has_a_folder() -> None:
     assert places(FOLDER, "benchwright/kinds/suite/") == ASK_THE_FOLDER
 
 
-def test_what_names_another_tool_moves_to_compat() -> None:
+def test_only_executors_know_what_a_place_to_run_means() -> None:
+    """`--on` is read by their registry; others ask that, or the machine."""
+    assert places(PARSES_ON, "benchwright/executors/") == set()
+
+
+def test_what_names_another_tool_is_in_compat() -> None:
     found = {name for name in places(OTHER_TOOLS, "benchwright/compat/") if name.startswith("benchwright/")}
-    assert len(found) == FILES_THAT_NAME_OTHER_TOOLS
+    assert found == NAME_OTHER_TOOLS
 
 
 def names_in(tree: ast.Module) -> Iterator[str]:
@@ -162,6 +307,54 @@ def test_an_option_is_named_in_few_files() -> None:
 
 def test_nothing_names_a_runtime_of_the_package_beside() -> None:
     assert places(rf"(?i)\b({'|'.join(RUNTIMES)})\b", "none of them/") == set()
+
+
+def test_no_kind_knows_a_runtime_by_its_name() -> None:
+    """They ask the runtime (`kinds.runtime_names.known_runtime`), so that one from another package is treated alike."""
+    named = {
+        f"{name}: {node.value}"
+        for name, tree in trees().items()
+        if name.startswith("benchwright/kinds/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in BUILT_IN
+    }
+    assert named == set()
+
+
+def packages() -> set[str]:
+    """The three packages and those directly inside them, by dotted name."""
+    folders = [Path(name).parent.parts for name in FILES if name.endswith("/__init__.py")]
+    return {".".join(parts) for parts in folders if len(parts) <= 2}
+
+
+def test_the_architecture_page_has_one_line_for_each_package() -> None:
+    page = (ROOT / "docs" / "architecture" / "index.md").read_text(encoding="utf-8")
+    section = page.partition("## Where is it?")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `([\w.]+)` \| \S.* \|$", section, re.MULTILINE)
+    assert sorted(listed) == sorted(packages())
+
+
+def lines_by_package() -> dict[str, int]:
+    found: dict[str, int] = defaultdict(int)
+    for name in FILES:
+        first, *folders = Path(name).parent.parts
+        found["/".join((first, *folders[:1]))] += lines_of(name)
+    return dict(found)
+
+
+def test_a_package_stays_within_its_budget() -> None:
+    found = lines_by_package()
+    assert set(found) == set(BUDGETS), "a new package gets a budget: its lines, rounded up to the next hundred"
+    over = {name: f"{lines} of {BUDGETS[name]}" for name, lines in found.items() if lines > BUDGETS[name]}
+    assert not over, "delete something, or raise the budget with a decision page that says what the user gets for it"
+
+
+def test_the_architecture_page_says_where_features_are() -> None:
+    page = (ROOT / "docs" / "architecture" / "index.md").read_text(encoding="utf-8")
+    section = page.partition("## Where is that feature?")[2].partition("\n## ")[0]
+    files = re.findall(r"^\| \S.* \| `([\w/.]+)` \|$|^\d\. `([\w/.]+)`", section, re.MULTILINE)
+    assert len(files) >= 48
+    assert [name for pair in files for name in pair if name and name not in FILES] == []
 
 
 def test_benchprobe_can_be_read_in_an_afternoon() -> None:

@@ -139,7 +139,7 @@ def test_the_keys_of_run_json_are_documented() -> None:
 
 
 def test_the_help_of_report_lists_reporters_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchwright.core.plugins.entry_points import EntryPoint
+    from benchwright.core.entry_points import EntryPoint
     from benchwright.report.registry import REPORTERS
 
     def help_text() -> str:

@@ -35,6 +35,13 @@ SEAMS = {
         "hints",
         "deliveries",
         "exporters",
+        "spec_dialects",
+        "spellings",
+        "revision_control",
+        "scores",
+        "suite_dialects",
+        "stream_dialects",
+        "variables",
     )
 }
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,18 +87,19 @@ NETWORK = {
     "benchwright/agent/serving.py": "a server that a benchmark starts",
     "benchwright/artifacts/sources/cloud.py": "files that a specification names",
     "benchwright/artifacts/sources/web.py": "files that a specification names",
-    "benchwright/delivery/http_post.py": "webhooks",
+    "benchwright/artifacts/outbox.py": "webhooks",
     "benchwright/environments/installers.py": "pip's or uv's indexes",
     "benchwright/executors/android/adb.py": "adb",
     "benchwright/executors/ssh_connection.py": "ssh to nodes",
-    "benchwright/kinds/suite/benchfile/compat_modules/milabench/fs.py": "install steps of a benchfile",
-    "benchwright/kinds/suite/setup/definitions.py": "git clone of definitions",
-    "benchwright/regress/mercurial.py": "hg pull",
+    "benchwright/compat/milabench/benchfile/compat_modules/milabench/fs.py": "install steps of a benchfile",
+    "benchwright/kinds/suite/setup/install.py": "git clone of definitions",
+    "benchwright/compat/faipep/hg_repository.py": "hg pull",
     "benchwright/regress/repository.py": "git fetch",
-    "benchwright/store/connecting.py": "PostgreSQL",
+    "benchwright/store/connection.py": "PostgreSQL",
+    "benchwright/store/http_store.py": "a server of benchwright",
 }
 REACHES_OUT = re.compile(
-    r"\burllib\.request\b|\bhttp\.client\b|\bsmtplib\b|create_connection|import psycopg|import requests|import httpx|import aiohttp"
+    r"\burllib\.request\b|\bhttp\.client\b|\bsmtplib\b|create_connection|import psycopg|\n *import requests|import httpx|import aiohttp"
     r"|\bs3fs\b|snapshot_download|list_models|load_dataset|\[\*?_?GIT, \"clone\"|\"clone\"|\"fetch\", |\"pull\"|\"ssh\"\)|which\(\"ssh|which\(\"adb"
     r"|\"pip\", \"install\"|socket\.getaddrinfo|ftplib|telnetlib|xmlrpc|asyncio\.open_connection"
 )

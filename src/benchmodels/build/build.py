@@ -6,9 +6,10 @@ Runs in its own process: an exporter may crash, hang, or take all memory.
 from __future__ import annotations
 
 import os
-from typing import Any, Sequence
+from typing import NoReturn, Optional, Sequence
 
-from benchmodels.ending import end_with_parent, leave
+from benchmodels.discover.capture import run_until_call
+from benchmodels.process_exit import end_with_parent, leave
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import Captured
 from benchmodels.runtimes.registry import runtime_named
@@ -23,22 +24,19 @@ def build(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     if parent:
         end_with_parent(int(parent))
     runtime, reports = runtime_named(settings.runtime), Reports()
-    if settings.file:
-        from benchmodels.build.building import Building
 
-        Building(settings, runtime, reports).build_file(settings.file)
-        leave(0)
-    if settings.zoo:
-        from benchmodels.build.building import Building
+    def finish(captured: Optional[Captured]) -> NoReturn:
+        from benchmodels.build.builder import ModelBuilder  # not before the script's own imports: it imports numpy
 
-        Building(settings, runtime, reports).build_zoo()
-        leave(0)
-    from benchmodels.discover.capture import run_until_call
-
-    def then(captured: Captured) -> Any:
-        from benchmodels.build.building import Building
-
-        Building(settings, runtime, reports).build(captured)
+        builder = ModelBuilder(settings, runtime, reports)
+        if captured is not None:
+            builder.build(captured)
+        elif settings.file:
+            builder.build_file(settings.file)
+        else:
+            builder.build_zoo()
         leave(0)
 
-    return run_until_call(settings, script, list(args), then)
+    if settings.file or settings.zoo:
+        finish(None)
+    return run_until_call(settings, script, list(args), finish)

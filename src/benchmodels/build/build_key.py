@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from benchmodels.discover.callers import is_library
-from benchmodels.hooks.looking import ABSENT, attribute, class_attribute, pass_on_signal
+from benchmodels.hooks.import_watch import ABSENT, attribute, class_attribute, pass_on_signal
 from benchmodels.identity.signatures import tensors_in, walk
 from benchmodels.identity.source_text import is_own, names_this_machine
 from benchmodels.identity.weights import tensors_digest
@@ -60,8 +60,10 @@ def _configurations(module: Module) -> Iterator[str]:
                 leaves = walk("config", config)
                 yield repr([leaf for leaf in leaves if not names_this_machine((leaf.value or "").strip("'\""))])
                 continue
-            told = config.to_dict()
-            yield repr(sorted((str(name), repr(told[name])) for name in told if not names_this_machine(told[name])))
+            values = config.to_dict()
+            yield repr(
+                sorted((str(name), repr(values[name])) for name in values if not names_this_machine(values[name]))
+            )
 
 
 def _own_sources() -> List[str]:

@@ -316,10 +316,10 @@ class BuildCache:
 
     def _lock(self, key: str, kind: int, give_up: Optional[float]) -> _Lock:
         lock = _Lock(self._folder / f"{key}.lock")
-        told = False
+        reported = False
         while not lock.acquire(kind):
-            if not told:
-                told = True
+            if not reported:
+                reported = True
                 self._say("another process is using or building the same model; waiting for it")
             if give_up is not None and time.monotonic() > give_up:
                 lock.release()

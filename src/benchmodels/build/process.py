@@ -16,11 +16,11 @@ import time
 from typing import Any, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
 import benchprobe
-from benchmodels.build.build import PARENT
-from benchmodels.build.building import FACTS, REFERENCE_STEP
+from benchmodels.build.build import PARENT, build
+from benchmodels.build.builder import FACTS, REFERENCE_STEP
 from benchmodels.failures import ERROR, TIMED_OUT, ModelFailure, failure_of_ending, has_room, kernel_ooms
 from benchmodels.reports import Reports, stage_of
-from benchmodels.settings import BUILD, PART, ModelSettings, as_config
+from benchmodels.settings import BUILD, PART, ModelSettings, as_config, read_settings
 from benchprobe.config import VARIABLE
 from benchprobe.stream.events import Event
 
@@ -101,7 +101,7 @@ def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: st
 
 
 class _Forked:
-    """A child that begins where this process is, in a session of its own."""
+    """Forks a child of this process, in its own session."""
 
     def __init__(self, words: List[str], environment: Mapping[str, str]) -> None:
         self.pid = os.fork()
@@ -120,9 +120,7 @@ class _Forked:
             os.setsid()
             os.environ.update(environment)
             importlib.reload(benchprobe)  # which reads its configuration again
-            from benchmodels.__main__ import main
-
-            code = main(words)
+            code = build(read_settings(), words[0] if words else "", words[1:])
         except SystemExit as ended:
             code = ended.code
         except BaseException:
@@ -144,8 +142,8 @@ class BuiltBefore(NamedTuple):
 
 def built_before(environment: Mapping[str, str] = os.environ) -> Optional[BuiltBefore]:
     """None: the build of this process was not made ahead."""
-    told = json.loads(environment.get(VARIABLE) or "{}").get("built")
-    return None if told is None else BuiltBefore(float(told["since"]), int(told["beside"]))
+    built = json.loads(environment.get(VARIABLE) or "{}").get("built")
+    return None if built is None else BuiltBefore(float(built["since"]), int(built["beside"]))
 
 
 class _Watch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Callable
 
-from benchmodels.build.building import FORMAT, Facts, read_reference, write_entry
+from benchmodels.build.builder import FORMAT, Facts, read_reference, write_entry
 from benchmodels.build.cache import ALWAYS, IF_NEEDED, BuildCache
 from benchmodels.check.reference import Reference
 from benchmodels.measure.work import CallWork

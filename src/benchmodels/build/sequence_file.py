@@ -58,10 +58,10 @@ class BuildSequence(NamedTuple):
         """Files it writes must be in the folder of `path`, which is the build."""
         folder = os.path.realpath(os.path.dirname(path))
         for function in self.of_onnx:
-            told = self._applied(function, path, inputs, "convert", steps)
-            if not isinstance(told, (str, os.PathLike)) or not os.path.isfile(os.fspath(told)):
-                self._refuse(function, "convert", f"returned {told!r}, not the path of an ONNX file")
-            path = os.path.realpath(os.fspath(told))
+            result = self._applied(function, path, inputs, "convert", steps)
+            if not isinstance(result, (str, os.PathLike)) or not os.path.isfile(os.fspath(result)):
+                self._refuse(function, "convert", f"returned {result!r}, not the path of an ONNX file")
+            path = os.path.realpath(os.fspath(result))
             if os.path.dirname(path) != folder:
                 self._refuse(function, "convert", f"wrote {path}; write it beside the file it was given")
         return path
@@ -119,25 +119,25 @@ def read_sequence(path: str) -> BuildSequence:
     folder = os.path.dirname(os.path.abspath(path))
     sys.path.insert(0, folder)
     try:
-        told = runpy.run_path(path, run_name="benchwright_sequence").get(NAME)
+        listed = runpy.run_path(path, run_name="benchwright_sequence").get(NAME)
     except Exception as error:
         where = f"{path}:{_place(error.__traceback__, path) or 1}"
         raise BadSequenceFile(where, f"{type(error).__name__}: {error}", "it is run before a build") from error
     finally:
         sys.path.remove(folder)
-    return BuildSequence(path, *_sorted_out(path, told))
+    return BuildSequence(path, *_sorted_out(path, listed))
 
 
-def _sorted_out(path: str, told: Any) -> Tuple[Tuple[Callable[..., Any], ...], Tuple[Callable[..., Any], ...]]:
-    if not isinstance(told, (list, tuple)) or not told:
-        raise BadSequenceFile(_at_name(path), f"{NAME} is {told!r}")
-    if list(told).count(EXPORT) > 1:
+def _sorted_out(path: str, listed: Any) -> Tuple[Tuple[Callable[..., Any], ...], Tuple[Callable[..., Any], ...]]:
+    if not isinstance(listed, (list, tuple)) or not listed:
+        raise BadSequenceFile(_at_name(path), f"{NAME} is {listed!r}")
+    if list(listed).count(EXPORT) > 1:
         raise BadSequenceFile(_at_name(path), f'{NAME} has "{EXPORT}" twice')
-    for each in told:
+    for each in listed:
         if each != EXPORT and not callable(each):
             raise BadSequenceFile(_at_name(path), f"{NAME} has {each!r}")
-    place = list(told).index(EXPORT) if EXPORT in told else len(told)
-    return tuple(told[:place]), tuple(told[place + 1 :])
+    place = list(listed).index(EXPORT) if EXPORT in listed else len(listed)
+    return tuple(listed[:place]), tuple(listed[place + 1 :])
 
 
 def _parsed(path: str) -> ast.Module:

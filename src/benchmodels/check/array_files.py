@@ -30,7 +30,7 @@ class ReadArray(NamedTuple):
 
 
 class UnreadableArray(ValueError):
-    """What is wrong with a file of arrays, in words; without its path."""
+    """The problem with a file of arrays, without its path."""
 
 
 def read_array(path: str, name: str) -> ReadArray:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from benchmodels.hooks.looking import class_attribute, is_a
+from benchmodels.hooks.import_watch import class_attribute, is_a
 from benchmodels.notebooks import OPENED
 from benchmodels.types import Details, Module
 

@@ -21,8 +21,8 @@ from benchmodels.measure.generation import GENERATE, whole_generation
 from benchmodels.pytorch.hook import TorchHook
 from benchmodels.pytorch.models import autocast_of
 from benchmodels.reports import Reports, complainer, put
-from benchmodels.running import run_script, script_name
 from benchmodels.runtimes.base import Captured
+from benchmodels.script_runner import run_script, script_name
 from benchmodels.settings import ModelSettings
 from benchmodels.types import Module, Value
 from benchprobe.stream.events import message_event

@@ -15,13 +15,13 @@ from benchmodels.build.build_key import content_digest
 from benchmodels.discover.callers import own_modules
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.discover.processes import StartedProcesses
+from benchmodels.hooks.import_watch import error_text
 from benchmodels.hooks.imports import ImportWatch, seed_on_import
-from benchmodels.hooks.looking import error_text
 from benchmodels.identity.weights import weights_digest
 from benchmodels.notebooks import OPENED
 from benchmodels.pytorch.hook import TorchHook
 from benchmodels.reports import complainer, put
-from benchmodels.running import run_script, script_name
+from benchmodels.script_runner import run_script, script_name
 from benchmodels.settings import ModelSettings
 from benchprobe import parameters
 from benchprobe.stream.events import Event, message_event

@@ -30,7 +30,7 @@ class HookOptions(NamedTuple):
     """`script`: its file. `everything` False: look for calls only, not for training or models that are never called."""
 
     script: str
-    max_depth: int
+    depth: int
     everything: bool
     complain: Callable[[str], None]
     weights: bool = False  # whether they are part of an identity
@@ -153,7 +153,7 @@ class Watcher:
 
 
 def model_event(entry: ModelEntry, other_shapes: int, in_main_process: bool, others: Sequence[Signature] = ()) -> Event:
-    """What is known of an entry now. `others`: signatures of further calls of the same model."""
+    """The entry as known so far. `others`: signatures of further calls of the same model."""
     inputs = [leaf.as_dict() for leaf in entry.signature.leaves]
     if len(inputs) > MAX_INPUTS_LISTED:
         rest = len(inputs) - MAX_INPUTS_LISTED

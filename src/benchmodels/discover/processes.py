@@ -6,8 +6,8 @@ import functools
 import os
 from typing import Any, Callable, List
 
+from benchmodels.hooks.import_watch import pass_on_signal
 from benchmodels.hooks.imports import ImportWatch
-from benchmodels.hooks.looking import pass_on_signal
 
 LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray")
 HELPERS = ("resource_tracker", "forkserver", "compile_worker", "_inductor")  # started by Python and torch themselves

@@ -8,6 +8,7 @@ import os
 import re
 from typing import List, Sequence
 
+SUFFIXES = (".onnx", ".pt2", ".xml", ".tflite")  # of model files
 # In an ONNX file, an entry "location" names a file of weights: the name's length in one byte, then the name.
 _LOCATION = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])([^\x00]{1,127})", re.DOTALL)
 

@@ -5,17 +5,14 @@ No script calls them, so their inputs are generated here, from their shapes.
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
 from benchmodels.check.reference import Reference
-from benchmodels.files.file_trust import code_in
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.measure import SUFFIXES
 from benchmodels.measure.work import CallWork
-from benchmodels.runtimes.base import Unsupported, is_importable
+from benchmodels.runtimes.base import Unsupported
 from benchmodels.types import Array, Details
 
 Dimension = Union[int, str]  # a name if the size is free
@@ -59,40 +56,6 @@ class ModelFile(Protocol):
 
     def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
         """How many items a call with these inputs has, if the file says so."""
-
-
-def open_model_file(path: str, trust: bool = False) -> ModelFile:
-    """Raises Unsupported if the file cannot be read, or if loading it would run code and it is not trusted."""
-    suffix = os.path.splitext(path)[1].lower()
-    if not os.path.isfile(path):
-        raise Unsupported("load", f"{path}: no such file", kind="not_found")
-    if suffix == ".onnx":
-        from benchmodels.files.onnx import OnnxFile
-
-        return OnnxFile(path)
-    if suffix == ".pt2":
-        _refuse_code(path, trust)
-        from benchmodels.files.exported import ExportedFile
-
-        return ExportedFile(path)
-    if suffix == ".tflite" and is_importable("ai_edge_litert"):
-        from benchmodels.files.tflite import TfliteFile
-
-        return TfliteFile(path)
-    if suffix in (".xml", ".tflite"):
-        from benchmodels.files.openvino import OpenvinoFile
-
-        return OpenvinoFile(path)
-    raise Unsupported("load", f"{path}: not a model file; supported: {', '.join(SUFFIXES)}")
-
-
-def _refuse_code(path: str, trust: bool) -> None:
-    try:
-        found = None if trust else code_in(path)
-    except ValueError as error:
-        raise Unsupported("load", f"{path} is not a torch.export program: {error}", kind="error") from None
-    if found is not None:
-        raise Unsupported("load", f"loading {path} would run code: {found}", kind="error")
 
 
 def resolved_shapes(inputs: Sequence[FileInput], given: Mapping[str, Sequence[int]]) -> Dict[str, Tuple[int, ...]]:
@@ -188,5 +151,5 @@ def described(opened: ModelFile, arrays: Mapping[str, Array], identity: str) -> 
 
 
 def trouble(text: str) -> Unsupported:
-    """What is wrong with a model file, or with what is asked of it."""
+    """A problem with a model file, or with an option for it."""
     return Unsupported("load", text, kind="error")

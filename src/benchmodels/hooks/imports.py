@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from benchmodels.hooks.looking import pass_on_signal
+from benchmodels.hooks.import_watch import pass_on_signal
 
 
 def seed_on_import(imports: ImportWatch, seed: Optional[int]) -> None:

@@ -15,7 +15,7 @@ import types
 from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
-from benchmodels.hooks.looking import (
+from benchmodels.hooks.import_watch import (
     ABSENT,
     attribute,
     attributes_of,
@@ -28,7 +28,7 @@ from benchmodels.identity.signatures import Signature, dtype_name, key_text, lay
 from benchmodels.identity.source_text import function_text, is_own, names_this_machine
 from benchmodels.identity.user_code import OwnCode, code_of, code_of_class, is_own_object, replaced_in
 from benchmodels.pytorch.module_parts import children_of, own_tensors
-from benchmodels.pytorch.quietly import shape_of
+from benchmodels.pytorch.unrecorded import shape_of
 from benchmodels.types import Details, Module, Value
 
 LENGTH = 16

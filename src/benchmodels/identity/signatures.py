@@ -11,7 +11,7 @@ import types
 from typing import Any, Callable, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.discover.callers import is_library
-from benchmodels.hooks.looking import (
+from benchmodels.hooks.import_watch import (
     ABSENT,
     attribute,
     attributes_of,
@@ -20,7 +20,7 @@ from benchmodels.hooks.looking import (
     members_of,
     pass_on_signal,
 )
-from benchmodels.pytorch.quietly import Undescribed, is_torch_tensor, quietly, shape_of
+from benchmodels.pytorch.unrecorded import Undescribed, is_torch_tensor, shape_of, unrecorded
 from benchmodels.types import Details, Value
 
 SIMPLE = (type(None), bool, int, float, complex, str, bytes)
@@ -125,7 +125,7 @@ def walk(name: str, value: Value) -> List[Leaf]:
     Runs none of the program's code. Raises Undescribed for a tensor that cannot be described.
     """
     leaves: List[Tuple[Leaf, Any]] = []
-    with quietly():
+    with unrecorded():
         _walk(name, value, leaves, (), False)
     return [leaf for leaf, _ in leaves]
 
@@ -133,7 +133,7 @@ def walk(name: str, value: Value) -> List[Leaf]:
 def tensors_in(args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
     """The torch tensors among and inside the arguments of a call, named by position or keyword."""
     leaves: List[Tuple[Leaf, Any]] = []
-    with quietly():
+    with unrecorded():
         for name, value in (*((str(index), value) for index, value in enumerate(args)), *kwargs.items()):
             _walk(name, value, leaves, (), True)
     return [(leaf.name, value) for leaf, value in leaves if is_torch_tensor(value)]

@@ -11,7 +11,7 @@ import types
 from typing import Any, Iterator, Optional, Tuple
 
 from benchmodels.discover.callers import is_library
-from benchmodels.hooks.looking import is_a
+from benchmodels.hooks.import_watch import is_a
 from benchmodels.types import Value
 
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu|hpu|meta)(:\d+)?")

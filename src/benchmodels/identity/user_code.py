@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from benchmodels.discover.callers import is_library
-from benchmodels.hooks.looking import attribute, attributes_of, is_a, members_of, pass_on_signal
+from benchmodels.hooks.import_watch import attribute, attributes_of, is_a, members_of, pass_on_signal
 from benchmodels.identity.signatures import key_text, simple_text, tensor_text
 from benchmodels.identity.source_text import function_text, is_own, names_this_machine
 from benchmodels.types import Details, Value

@@ -12,9 +12,9 @@ import math
 import sys
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
-from benchmodels.hooks.looking import attributes_of, members_of, pass_on_signal
+from benchmodels.hooks.import_watch import attributes_of, members_of, pass_on_signal
 from benchmodels.pytorch.module_parts import buffers_of, parameters_of, parts_of
-from benchmodels.pytorch.quietly import has_values, is_torch_tensor, quietly, shape_of
+from benchmodels.pytorch.unrecorded import has_values, is_torch_tensor, shape_of, unrecorded
 from benchmodels.types import Module, Tensor, Value
 
 LENGTH = 16
@@ -31,7 +31,7 @@ def tensors_digest(tensors: Iterable[Tuple[str, Any]]) -> Optional[str]:
     """The same for named tensors."""
     digest = hashlib.sha256()
     try:
-        with quietly(), _torch().no_grad():
+        with unrecorded(), _torch().no_grad():
             for name, tensor in tensors:
                 digest.update(f"{name} {shape_of(tensor)} {tensor.dtype}\0".encode())
                 _add(digest, tensor)

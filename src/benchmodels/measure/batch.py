@@ -11,10 +11,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from benchmodels.hooks.looking import class_attribute
+from benchmodels.hooks.import_watch import class_attribute
 from benchmodels.identity.signatures import Leaf, Signature
 from benchmodels.runtimes.base import Captured
 from benchmodels.settings import ModelSettings
+from benchmodels.tensors import flatten_call
 from benchmodels.types import ModelInputs, Module, Value
 
 Dimension = Tuple[str, int]  # of the input of that name
@@ -95,8 +96,7 @@ def _changed(own: Sequence[Leaf], other: Sequence[Leaf]) -> Optional[List[Dimens
 
 def of_layers(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Optional[Batch]:
     """By the contract of the first layer that has one, if its input has the shape of an input of the model."""
-    from benchmodels.check.reference import call
-    from benchmodels.tensors import flatten_call
+    from benchmodels.check.reference import call  # imports numpy, which a script to look at may lack
 
     shapes = {tuple(tensor.shape) for _, tensor in flatten_call(args, kwargs)}
     seen: List[Tuple[Any, Tuple[int, ...]]] = []
@@ -173,7 +173,7 @@ def _independent(
     names: Sequence[str],
     dimensions: Sequence[Dimension],
 ) -> Optional[Batch]:
-    from benchmodels.check.reference import call
+    from benchmodels.check.reference import call  # imports numpy, which a script to look at may lack
 
     cut = dict(dimensions)
     positional = [names[i] if i < len(names) else f"arg{i}" for i in range(len(args))]
@@ -208,7 +208,7 @@ def _alike(module: Module) -> float:
 
 
 def _entries_agree(whole: Mapping[str, Any], some: Mapping[str, Any], first: int, size: int, alike: float) -> bool:
-    from benchmodels.check.output_check import error_of
+    from benchmodels.check.output_check import error_of  # imports numpy, which a script to look at may lack
 
     if list(whole) != list(some):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from contextlib import contextmanager
 from typing import Iterator
 
@@ -21,6 +22,4 @@ def failures_reported(reports: Reports) -> Iterator[None]:
         failure = failure_of(error)
         reports.failure(failure.kind, failure.text, failure.stage, failure.operator)
         if failure.stage is None or error.__cause__ is not None:
-            import traceback
-
             traceback.print_exception(type(error), error, error.__traceback__)

@@ -14,7 +14,6 @@ from benchmodels.runtimes.base import Unsupported
 from benchmodels.types import Details, Module, Tensor, Value
 
 GENERATE = "generate"
-ALONE = "torch-eager"  # the only runtime for it
 ONLY_IN_TORCH = "a generation is a loop in Python, which no file can hold; measure it with --runtime torch-eager"
 PROMPTS = ("input_ids", "inputs", "idx")  # arguments that the sequences begin with, unless the model has an encoder
 
@@ -172,5 +171,5 @@ def is_generation(module: Module) -> bool:
 
 def tell_generations(reports: Reports, calls: Sequence[TimedCall]) -> None:
     """The calls of the loop, its warm-up too: readers know where that ends."""
-    told: Details = {name: [getattr(call, name) for call in calls] for name in TimedCall._fields}
-    reports.event("generations", **told)
+    columns: Details = {name: [getattr(call, name) for call in calls] for name in TimedCall._fields}
+    reports.event("generations", **columns)

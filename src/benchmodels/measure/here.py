@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import benchprobe
 from benchmodels.build.build_key import content_digest
-from benchmodels.build.building import Building, read_facts
+from benchmodels.build.builder import ModelBuilder, read_facts
 from benchmodels.discover.capture import modes_off
 from benchmodels.identity.identity import LENGTH, identity_of, structure_of
 from benchmodels.identity.signatures import signature_of
@@ -30,7 +30,7 @@ from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import PART, ModelSettings, settings_from
 from benchmodels.types import Details, Module, Value
 from benchmodels.zoo.base import ZooModel
-from benchmodels.zoo.opening import OpenedModel, opened
+from benchmodels.zoo.zoo_loader import OpenedModel, opened
 from benchprobe.config import VARIABLE, parse
 from benchprobe.loop.probe import Probe
 from benchprobe.loop.recording import functions
@@ -109,7 +109,7 @@ def build_here(model: HeldModel, settings: ModelSettings) -> BuiltHere:
         def make(place: Path) -> Sequence[Details]:
             taken = model.opened(settings.identity)
             captured = taken.captured._replace(weights=settings.weights_digest)
-            Building(settings._replace(builds=str(place)), runtime, reports).build(captured, taken.told)
+            ModelBuilder(settings._replace(builds=str(place)), runtime, reports).build(captured, taken.told)
             if reports.failed:
                 raise Unsupported("export", "the build failed")  # the first failure is the one that counts
             return read_facts(str(place)).steps

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, ContextManager, List, Optional, Sequence
 
 from benchmodels import zoo
-from benchmodels.build.building import (
+from benchmodels.build.builder import (
     FORMAT,
     NOT_OF_THE_BUILD,
     build_seconds,
@@ -30,10 +30,11 @@ from benchmodels.build.references import kept_reference
 from benchmodels.build.sequence_file import key_of_sequence, name_of_sequence
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
-from benchmodels.files.model_file import described, open_model_file
+from benchmodels.files.loader import open_model_file
+from benchmodels.files.model_file import described
 from benchmodels.measure.batch import shown_batch, told_batch
-from benchmodels.measure.generation import ALONE, ONLY_IN_TORCH, is_generation, with_results_read
-from benchmodels.measure.measuring import ModelMeasurement, Subject
+from benchmodels.measure.generation import ONLY_IN_TORCH, is_generation, with_results_read
+from benchmodels.measure.model_measurement import ModelMeasurement, Subject
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import (
@@ -75,7 +76,7 @@ class MeasureJob:
 
     def measure_zoo(self) -> None:
         """A module that a zoo builds in this process."""
-        from benchmodels.zoo.opening import open_zoo_model
+        from benchmodels.zoo.zoo_loader import open_zoo_model
 
         opened = open_zoo_model(self._settings)
         self._reports.event("model", **opened.told)
@@ -124,7 +125,7 @@ class MeasureJob:
         captured = captured._replace(module=with_results_read(captured.module))
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         generates = is_generation(module)
-        if generates and self._runtime.name != ALONE:
+        if generates and not self._runtime.calls_methods:
             raise Unsupported("load", ONLY_IN_TORCH)
         subject = Subject(
             load=lambda options: self._runtime.load(captured, options),
@@ -239,8 +240,8 @@ class MeasureJob:
             settings.weights_digest is None or settings.content_digest is None
         ):  # then only running the script shows what it makes
             parts["script"] = [digest_of([script]), list(args), settings.seed]
-        told = {"weights": settings.weights_digest, "content": settings.content_digest}
-        return {**parts, "identity": settings.identity, **told}
+        digests = {"weights": settings.weights_digest, "content": settings.content_digest}
+        return {**parts, "identity": settings.identity, **digests}
 
     def _file_parts(self, path: str) -> Details:
         """The content of a model file, and of its inputs."""

@@ -11,15 +11,16 @@ import sys
 from time import perf_counter_ns
 from typing import Any, Sequence
 
-from benchmodels.ending import end_compile_workers, leave
+from benchmodels.discover.capture import run_until_call
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
+from benchmodels.files.file_content import SUFFIXES
 from benchmodels.measure.failure_reports import failures_reported
+from benchmodels.process_exit import end_compile_workers, leave
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Captured, Runtime, RuntimeOptions, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import AHEAD, EXPORTED, ModelSettings
 
-SUFFIXES = (".onnx", ".pt2", ".xml", ".tflite")
 ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every runtime can build
 
 
@@ -46,8 +47,6 @@ def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
 def _measure_in_script(
     settings: ModelSettings, script: str, args: Sequence[str], runtime: Runtime, reports: Reports
 ) -> int:
-    from benchmodels.discover.capture import run_until_call
-
     began_ns = perf_counter_ns()
 
     def then(captured: Captured) -> Any:

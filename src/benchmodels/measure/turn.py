@@ -20,11 +20,11 @@ class Turn:
     """That of this process; one that waits for nobody if it was not given any."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        told: Mapping[str, Any] = json.loads(environment.get(VARIABLE) or "{}").get("turn") or {}
-        self._folder: Optional[str] = told.get("folder")
-        self._place = int(told.get("place", 0))
-        self._cores: Sequence[int] = told.get("cores") or ()
-        self._aside: Sequence[int] = told.get("aside") or ()
+        settings: Mapping[str, Any] = json.loads(environment.get(VARIABLE) or "{}").get("turn") or {}
+        self._folder: Optional[str] = settings.get("folder")
+        self._place = int(settings.get("place", 0))
+        self._cores: Sequence[int] = settings.get("cores") or ()
+        self._aside: Sequence[int] = settings.get("aside") or ()
         self._lock: Optional[int] = None  # the kernel releases it when this process ends, however that is
         self._had_one = False
 

@@ -1,1 +1,1 @@
-"""What is specific to torch: modules, their parts, and how their calls are seen."""
+"""Everything specific to torch: modules, their parts, and how their calls are observed."""

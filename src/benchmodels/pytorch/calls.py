@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 
 from benchmodels.discover.callers import outermost_forward, place_of_call
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Uncalled, Watcher
-from benchmodels.hooks.looking import (
+from benchmodels.hooks.import_watch import (
     ABSENT,
     attribute,
     attributes_of,
@@ -28,7 +28,7 @@ from benchmodels.measure.batch import of_known_task
 from benchmodels.measure.generation import GENERATE
 from benchmodels.pytorch import models as torch_models
 from benchmodels.pytorch.module_registry import MadeModules, described
-from benchmodels.pytorch.quietly import Undescribed, quietly
+from benchmodels.pytorch.unrecorded import Undescribed, unrecorded
 from benchmodels.types import Details, Module, Value
 
 MAX_KEYS = 10_000  # of one module; calls beyond these are examined each time
@@ -148,7 +148,7 @@ class TorchCalls:
             record.entries.clear()
 
     def _devices(self, module: Module) -> Details:
-        with quietly():
+        with unrecorded():
             facts = torch_models.facts_of(module)
         return {name: facts[name] for name in ("device", "other_devices")}
 
@@ -172,7 +172,7 @@ class TorchCalls:
     def key(self, args: Any, kwargs: Any) -> Any:
         """Equal keys mean equal signatures; None if there is no key."""
         try:
-            with quietly():
+            with unrecorded():
                 key = self._key(args, kwargs)
                 return (torch_models.autocast_regions(), key) if self.in_autocast() else key
         except Exception as error:  # reported when the call is examined
@@ -190,7 +190,7 @@ class TorchCalls:
             if full is not None and key is not None:
                 self._watcher.other_shape(full, hash(key))
                 return False, None
-            with quietly():
+            with unrecorded():
                 lazy = torch_models.is_lazy(module)
             if lazy:
                 return True, None
@@ -246,7 +246,7 @@ class TorchCalls:
 
     def _unusable(self, module: Module, reason: str) -> Iterator[Uncalled]:
         try:
-            with quietly():
+            with unrecorded():
                 found = Uncalled(self._structure(module), described(module, self._made.place(module)), reason, True)
         except Exception as error:
             self.complain_of(module, error)
@@ -254,7 +254,7 @@ class TorchCalls:
             yield found
 
     def _structure(self, module: Module) -> str:
-        with quietly():
+        with unrecorded():
             # Without values it is another model, which is not measured: the one with values may follow.
             structure = structure_of(module) + (" on meta" if torch_models.is_on_meta(module) else "")
             return f"{structure} {weights_digest(module)}" if self._options.weights else structure
@@ -271,7 +271,7 @@ class TorchCalls:
     def record(self, module: Module) -> Record:
         """Makes the record of a module that is called for the first time."""
         try:
-            with quietly():
+            with unrecorded():
                 return self._new_record(module)
         except Exception as error:  # such as an uninitialised module: the call itself will fail
             self.complain_of(module, error)
@@ -302,7 +302,7 @@ class TorchCalls:
         """The entry of a call whose key is new to this module; None: it does not count, or there is no room."""
         with self._watcher.lock:
             module = record.target()
-            with quietly():
+            with unrecorded():
                 real = torch_models.is_real_call(module, args, kwargs, sys._getframe(1))
             if not real:
                 return None
@@ -339,7 +339,7 @@ class TorchCalls:
             return known
         if not self._watcher.has_room(structure, graded):
             return None
-        with quietly():
+        with unrecorded():
             facts = {**torch_models.facts_of(module), **self._places(module, frame or sys._getframe(1))}
             if facts["device"] is None:
                 facts.update(torch_models.device_facts([tensor for _, tensor in tensors_in(args, kwargs)]))

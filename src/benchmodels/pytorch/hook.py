@@ -16,13 +16,13 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from benchmodels.discover.model_entries import HookOptions, Uncalled, Watcher
+from benchmodels.hooks.bytecode_patch import Patches, arguments_text, woven
+from benchmodels.hooks.import_watch import class_attribute, pass_on_signal
 from benchmodels.hooks.imports import ImportWatch
-from benchmodels.hooks.looking import class_attribute, pass_on_signal
-from benchmodels.hooks.weaving import Patches, arguments_text, woven
 from benchmodels.measure.generation import GENERATE
-from benchmodels.pytorch import outermost
+from benchmodels.pytorch import entry_patches
 from benchmodels.pytorch.calls import TorchCalls
-from benchmodels.pytorch.outermost import Doors
+from benchmodels.pytorch.entry_patches import EntryPatches
 from benchmodels.types import Module
 
 LONGEST_WAIT_S = 1.0  # for a call in progress when the interpreter ends
@@ -85,7 +85,7 @@ class TorchHook:
         self._exchanged: List[Tuple[FunctionType, CodeType, CodeType]] = []  # with the code before and now
         self._held: List[Callable[[], None]] = []
         self._traced: Set[int] = set()
-        self._own_doors: Optional[Doors] = None
+        self._own_doors: Optional[EntryPatches] = None
 
     def install(self, imports: ImportWatch) -> None:
         """Watches calls of modules from torch's import on."""
@@ -97,8 +97,8 @@ class TorchHook:
 
     def uninstall(self) -> None:
         """Leaves torch as the script left it."""
-        if self._own_doors in outermost.installed:
-            outermost.installed.remove(self._own_doors)
+        if self._own_doors in entry_patches.installed:
+            entry_patches.installed.remove(self._own_doors)
         self._patches.undo()
 
     def lost(self) -> bool:
@@ -135,12 +135,12 @@ class TorchHook:
         tensor, parameter = sys.modules["torch"].Tensor, sys.modules["torch.nn.parameter"].Parameter
         types = frozenset((tensor, parameter))
         self._calls.begin(module, types)
-        doors = outermost.general(self._calls, self._inside, self._stacks, self._options.max_depth, self._held)
+        doors = entry_patches.general(self._calls, self._inside, self._stacks, self._options.depth, self._held)
         self._own_doors = doors
-        outermost.installed.append(doors)
-        if not self._options.max_depth:
+        entry_patches.installed.append(doors)
+        if not self._options.depth:
             modes = getattr(sys.modules["torch"]._C, "_is_torch_function_mode_enabled", lambda: True)
-            doors = outermost.quick(self._calls, self._inside, types, modes, self._held)
+            doors = entry_patches.quick(self._calls, self._inside, types, modes, self._held)
         self._hook_call(module, doors)
         self._hook_classes(module)
         note = self._calls.made if self._options.everything else None
@@ -148,7 +148,7 @@ class TorchHook:
         # `half`, `to` and the like all call this.
         self._put_after(module, "_apply", "self", functools.partial(_made, None, self._calls, self._inside))
 
-    def _hook_call(self, module: Module, doors: Doors) -> None:
+    def _hook_call(self, module: Module, doors: EntryPatches) -> None:
         function = vars(module)["__call__"]
         if not isinstance(function, FunctionType) or function.__closure__:
             raise RuntimeError("this version of torch calls modules in an unknown way; no models can be found")
@@ -258,7 +258,7 @@ class TorchHook:
         if own in self._hooked:
             return
         arguments = arguments_text(own)
-        doors = Doors(outermost.enter, outermost.failed, outermost.leave)
+        doors = EntryPatches(entry_patches.enter, entry_patches.failed, entry_patches.leave)
         around = AROUND.replace("ARGUMENTS", f"{arguments}, GIVEN.name")
         self._hooked.add(own)
         if arguments is None or not self._weave(own, around, {**doors._asdict(), "name": name}):
@@ -288,7 +288,7 @@ def _made(note: Optional[Callable[[Any], None]], calls: TorchCalls, inside: Set[
         calls.changes += 1
 
 
-def _wrapper(function: FunctionType, doors: Doors, *via: str) -> Any:
+def _wrapper(function: FunctionType, doors: EntryPatches, *via: str) -> Any:
     """For a function without source: adds a frame to the stack."""
 
     @functools.wraps(function)

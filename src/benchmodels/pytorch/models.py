@@ -8,11 +8,11 @@ from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.discover.callers import OUR_FOLDERS
-from benchmodels.hooks.looking import attribute, class_attribute, is_a, members_of
+from benchmodels.hooks.import_watch import attribute, class_attribute, is_a, members_of
 from benchmodels.identity.identity import COMPILED, class_name, python_name
 from benchmodels.identity.signatures import dtype_name
 from benchmodels.pytorch.module_parts import buffers_of, children_of, parameters_of, parts_of
-from benchmodels.pytorch.quietly import is_torch_tensor, quietly
+from benchmodels.pytorch.unrecorded import is_torch_tensor, unrecorded
 from benchmodels.runtimes.base import Autocast
 from benchmodels.types import Details, Module, Tensor, Value
 
@@ -72,7 +72,7 @@ def is_wrapper(module: Module) -> bool:
 def autocast_of(module: Module) -> Optional[Autocast]:
     """The region that the script calls it in; None outside, or in one for another kind of device, which changes nothing."""
     tensors = [tensor for _, tensor in (*parameters_of(module), *buffers_of(module))][:1]
-    with quietly():
+    with unrecorded():
         device = tensors[0].device.type if tensors else "cpu"
     try:
         if not torch().is_autocast_enabled(device):
@@ -206,12 +206,12 @@ def is_rather_on(device: Optional[str], before: Optional[str]) -> bool:
 
 
 def is_on_meta(module: Module) -> bool:
-    with quietly():
+    with unrecorded():
         return any(tensor.device.type == META for _, tensor in parameters_of(module)[:1])
 
 
 def _shown_class(name: str) -> str:
-    """A graph of torch.fx or torch.export has a class of its own for each module."""
+    """torch.fx and torch.export generate a class for each graph."""
     return "GraphModule" if name == "GraphModuleImpl" else name
 
 
@@ -236,7 +236,7 @@ def _depends(part: Module) -> bool:
 
 
 def got_gradients(module: Module) -> bool:
-    with quietly():
+    with unrecorded():
         return any(parameter.grad is not None for _, parameter in parameters_of(module))
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from benchmodels.arrays import is_tensor
-from benchmodels.hooks.looking import attribute, is_a, members_of
+from benchmodels.hooks.import_watch import attribute, is_a, members_of
 from benchmodels.types import Module, Value
 
 NUMBERS = (bool, int, float, complex, str, type(None))

@@ -12,11 +12,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from benchmodels.discover.callers import place_of_call
 from benchmodels.discover.model_entries import Uncalled
-from benchmodels.hooks.looking import attribute, is_a, members_of, pass_on_signal
+from benchmodels.hooks.import_watch import attribute, is_a, members_of, pass_on_signal
 from benchmodels.identity.identity import structure_of
 from benchmodels.pytorch.models import facts_of, has_state, is_internal, is_lazy, is_loss, is_wrapper
 from benchmodels.pytorch.module_parts import parameters_of, parts_of
-from benchmodels.pytorch.quietly import quietly
+from benchmodels.pytorch.unrecorded import unrecorded
 from benchmodels.types import Details, Module
 
 MAX_MADE = 200_000
@@ -93,7 +93,7 @@ class MadeModules:
         """Describes uncalled modules now, since they may be gone at the end."""
         for made, module in self._uncalled():
             try:
-                with quietly():
+                with unrecorded():
                     if made.seen is None and _counts(module):
                         made.seen = described(module, made.place)
             except Exception as error:  # an unusual module, or one under construction
@@ -106,7 +106,7 @@ class MadeModules:
         found: Dict[str, Uncalled] = {}
         for made, module in self._uncalled():
             try:
-                with quietly():
+                with unrecorded():
                     if _counts(module):
                         why = self._parts_reason(module) or reason
                         one = Uncalled(structure_of(module), described(module, made.place), why)
@@ -168,7 +168,7 @@ def _is_in(module: Module, converted: List[Set[int]]) -> bool:
 def _weights(module: Module) -> Set[int]:
     """Where they are in memory."""
     try:
-        with quietly():
+        with unrecorded():
             return {tensor.data_ptr() for _, tensor in parameters_of(module)} - {0}
     except Exception as error:  # an unusual module or tensor, or one under construction
         pass_on_signal(error)

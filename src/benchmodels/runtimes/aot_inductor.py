@@ -43,6 +43,7 @@ class AotInductor(ArtifactRuntime):
     packages = ("torch",)
     build_packages = ("triton",)
     builds_on_device = True
+    inductor = True
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)

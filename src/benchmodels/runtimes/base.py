@@ -188,7 +188,12 @@ class Runtime(Protocol):
     precisions: Tuple[str, ...]
     packages: Tuple[str, ...]  # distributions that provide it, in order of preference
     through_onnx: bool  # it builds from an ONNX export
+    converts_onnx: bool  # its step "convert" changes the precision of the ONNX file
     builds_on_device: bool  # others build on the processor, whatever they run on
+    forks: bool  # measured in a process forked from one that has imported torch; others start afresh
+    inductor: bool  # compiles with torch's inductor
+    applies_autocast: bool  # calls a model under the autocast region of its script
+    calls_methods: bool  # measures other methods of a model than its call, such as `generate`
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         """Why it cannot run in this interpreter on that device, and what to do; None: it can."""
@@ -225,7 +230,12 @@ class RuntimeBase:
     packages: Tuple[str, ...] = ()
     build_packages: Tuple[str, ...] = ()  # other distributions that a build depends on
     through_onnx = False
+    converts_onnx = False
     builds_on_device = False
+    forks = False
+    inductor = False
+    applies_autocast = False
+    calls_methods = False
     modules: Tuple[str, ...] = ()  # what must be importable
     install = ""  # what pip has to install for that
     cpu_only = False

@@ -1,4 +1,4 @@
-"""What runtimes of a family share: those that load artifacts, and those that build from ONNX."""
+"""Base classes of runtimes that load artifacts, and of runtimes that build from ONNX."""
 
 from __future__ import annotations
 

@@ -50,6 +50,7 @@ class OnnxRuntime(OnnxFamily):
     packages = ("onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-rocm", "onnxruntime")
     modules = ("onnxruntime",)
     install = "'benchwright[onnx]'"
+    converts_onnx = True
     # torch calls ROCm devices "cuda", too.
     providers: Mapping[str, Sequence[str]] = {
         "cpu": (CPU,),

@@ -29,6 +29,8 @@ BUILT_IN = {
     "executorch": "benchmodels.runtimes.executorch:Executorch",
     "litert": "benchmodels.runtimes.litert:Litert",
 }
+# The runtime of a model file, by its ending, unless `--runtime` names one. A table, because loading all of them is slow.
+FOR_FILES = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", ".tflite": "litert"}
 
 
 class UnknownRuntime(ValueError):

@@ -38,6 +38,8 @@ class TorchCompile(TorchEager):
     build_packages: Tuple[str, ...] = ("triton",)
     mode: Optional[str] = None  # torch's name for it; None: its default
     backend = "inductor"
+    inductor = True
+    calls_methods = False  # a loop in Python is not compiled
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)
@@ -96,6 +98,8 @@ class TorchTensorRT(TorchCompile):
     packages = ("torch-tensorrt",)
     build_packages = ("torch", "tensorrt")
     backend = "torch_tensorrt"
+    forks = False  # its memory is to be its own
+    inductor = False
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if options.device_type != "cuda":
@@ -108,10 +112,10 @@ class TorchTensorRT(TorchCompile):
         try:
             import_module("torch_tensorrt")  # makes the backend known to torch
         except Exception as error:  # of many kinds; without TensorRT's libraries a bare Exception
-            said = " ".join(str(error).split())
+            message = " ".join(str(error).split())
             needs = "it needs TensorRT's libraries: pip install tensorrt"
             raise Unsupported(
-                "load", f"torch_tensorrt cannot be imported: {said}; {needs}", kind="unavailable"
+                "load", f"torch_tensorrt cannot be imported: {message}; {needs}", kind="unavailable"
             ) from error
         return super().load(what, options)
 
@@ -188,7 +192,7 @@ class CompiledSession(SharedStream):
 
 
 def vector_instructions() -> str:
-    """Those that inductor generates code for; "none": it found none that work here, and its code is slow."""
+    """The vector instructions that inductor generates code for; "none": it found none that work here, and its code is slow."""
     try:
         found = import_module("torch._inductor.cpu_vec_isa").pick_vec_isa()
         return str(found) if found else "none"

@@ -33,6 +33,9 @@ class TorchEager(RuntimeBase):
     accepts = (".pt2",)
     precisions: Tuple[str, ...] = (FP32, BF16, FP16, INT8_DYNAMIC)
     packages = ("torch",)
+    forks = True
+    applies_autocast = True
+    calls_methods = True
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if options.precision == INT8_DYNAMIC and options.device_type != "cpu":

@@ -1,5 +1,7 @@
 """Watches a program train with torch: its data loaders, backward passes and optimizers.
 
+What happens in short steps is only noted, with its time, and reported for several steps at once: code that runs every few
+milliseconds among a program's own is never in the processor's caches, and would take ten times as long as it does by itself.
 Optimizers report through torch's own global hook; loaders, `backward`, `GradScaler.scale` and `Module.train` are wrapped.
 Steps compiled as a whole by `torch.compile`, optimizer included, are seen, but the hook may split their graph.
 """
@@ -13,21 +15,17 @@ import weakref
 from threading import get_ident
 from time import perf_counter_ns
 from types import ModuleType
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
+from benchmodels.hooks.bytecode_patch import Patches
+from benchmodels.hooks.import_watch import pass_on_signal
 from benchmodels.hooks.imports import ImportWatch
-from benchmodels.hooks.looking import pass_on_signal
-from benchmodels.hooks.weaving import Patches
-from benchmodels.training.steps import Pass, TrainingSteps
+from benchmodels.training.steps import INTERVAL_NS, Pass, TrainingSteps
 from benchmodels.types import Tensor
 from benchprobe.loop import batch_size as batch_sizes
+from benchprobe.stream.values import Deferred
 
-SizeOf = Callable[[Any], Optional[int]]
-
-
-LOSS_INTERVAL_NS = (
-    5_000_000  # of steps shorter than this, not every loss is read: that would take as long as all the rest
-)
+MOST_NOTED = 10_000  # a program may go on for ever without a step
 MOST_EMPTY_EPOCHS = 10_000  # then the program goes through its loader for ever
 MOST_STEPS_AFTER = 64  # of an optimizer: then the program has done with its loader
 
@@ -42,14 +40,14 @@ class TrainingHooks:
         self._complain = complain
         self._patches = Patches()
         self._loaders: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._iterators: weakref.WeakKeyDictionary[Any, Tuple[int, SizeOf]] = weakref.WeakKeyDictionary()
-        self._newest: Tuple[Callable[[], Any], Optional[Tuple[int, SizeOf]]] = (lambda: None, None)
         self._next_number = itertools.count().__next__
         self._trained_on: Any = None  # the data set of the loader that was ended
         self._has_ended = self._reporting = False
         self._steps_after = self._empty_epochs = 0
         self._scaled: Tuple[Any, Any] = (None, None)  # the last output of a GradScaler, and its input
         self._loss_due_ns = 0
+        self._noted: List[Tuple[Any, ...]] = []  # a method of `steps` and its arguments, not yet called
+        self._due_ns = self._steps_left = 0  # when, or after how many steps, they are to be called
         self._thread = threading.get_ident()
 
     def install(self, imports: ImportWatch) -> None:
@@ -67,12 +65,17 @@ class TrainingHooks:
             )
             return
 
+        note, stepped_ = self._noted.append, self._steps.stepped
+
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             now_ns = perf_counter_ns()
-            try:
-                self._steps.stepped(optimizer, now_ns)
-            except Exception as error:
-                self._go_on_after(error)
+            note((stepped_, optimizer, now_ns))
+            left = self._steps_left = self._steps_left - 1
+            if left > 0 and now_ns < self._due_ns:
+                return
+            if left >= 0 and now_ns < self._due_ns + INTERVAL_NS and self._steps.has_loader and not self._steps.stopped:
+                return  # the step ends where the next batch is asked for
+            self._report()
             if self._steps.stopped and self._ended():
                 self._steps_after += 1
                 if not self._steps.has_loader or self._steps_after > MOST_STEPS_AFTER:
@@ -83,6 +86,7 @@ class TrainingHooks:
     def _watch_loaders(self, module: ModuleType) -> None:
         loader_class, iterator_class = module.DataLoader, module._BaseDataLoaderIter
         make, fetch = vars(loader_class)["__iter__"], vars(iterator_class)["__next__"]
+        note, fetched, thread = self._noted.append, self._steps.fetched, self._thread
 
         @functools.wraps(make)
         def __iter__(loader: Any) -> Any:
@@ -96,17 +100,17 @@ class TrainingHooks:
             asked_ns = perf_counter_ns()
             iterator = make(loader)
             ready_ns = perf_counter_ns()
-            self._safely(lambda: self._know(iterator, loader, asked_ns, ready_ns))
+            self._report(self._know, iterator, loader, asked_ns, ready_ns)
             return iterator
 
         @functools.wraps(fetch)
         def __next__(iterator: Any) -> Any:
-            newest, known = self._newest
-            if newest() is not iterator:
-                known = self._iterators.get(iterator)
-            if known is None or get_ident() != self._thread:
+            try:
+                loader, size_of = iterator._benchmodels
+            except AttributeError:  # not one that is watched
                 return fetch(iterator)
-            loader, size_of = known
+            if get_ident() != thread:
+                return fetch(iterator)
             if self._steps.stopped and self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
                 raise StopIteration
             asked_ns = perf_counter_ns()
@@ -114,17 +118,14 @@ class TrainingHooks:
                 batch = fetch(iterator)
             except StopIteration:
                 now_ns = perf_counter_ns()
-                self._safely(lambda: self._steps.exhausted(loader, now_ns))
+                self._report(self._steps.exhausted, loader, now_ns)
                 self._ended(iterator._dataset)
                 raise
             got_ns = perf_counter_ns()
-            self._reporting = True
-            try:
-                self._steps.fetched(loader, size_of(batch), asked_ns, got_ns)
-            except Exception as error:
-                self._go_on_after(error)
-            finally:
-                self._reporting = False
+            note((fetched, loader, size_of(batch), asked_ns, got_ns))
+            if self._steps_left > 0 and got_ns < self._due_ns:
+                return batch
+            self._report()
             if self._steps.stopped and self._ended(iterator._dataset) and self._steps.is_fed_by(loader):
                 raise StopIteration  # the batch is not trained on
             return batch
@@ -136,10 +137,9 @@ class TrainingHooks:
         number = self._number_of(loader)
         which = self._steps.opened(number, asked_ns, ready_ns)
         size_of = batch_sizes.finder(batch_sizes.of_loader(loader), self._complain)
-        if iterator not in self._iterators:  # persistent workers keep theirs
+        if not hasattr(iterator, "_benchmodels"):  # persistent workers keep theirs
             weakref.finalize(iterator, self._left, number, which).atexit = False
-        self._iterators[iterator] = (number, size_of)
-        self._newest = (weakref.ref(iterator), self._iterators[iterator])
+        iterator._benchmodels = (number, size_of)
 
     def _number_of(self, loader: Any) -> int:
         number = self._loaders.get(loader)
@@ -167,37 +167,41 @@ class TrainingHooks:
     def _left(self, number: int, which: Pass) -> None:
         """The program has dropped an iterator; it may do so anywhere, even while something else is reported."""
         if threading.get_ident() == self._thread and not self._reporting:
-            now_ns = perf_counter_ns()
-            self._safely(lambda: self._steps.left(number, which, now_ns))
+            self._report(self._steps.left, number, which, perf_counter_ns())
 
     def _watch_backward(self, torch: ModuleType) -> None:
         backward = torch.autograd.backward
+        note, noted = self._noted.append, (self._steps.backward, None)
 
         @functools.wraps(backward)
         def watched(tensors: Tensor, *args: Any, **kwargs: Any) -> Any:
-            try:
-                self._note_loss(tensors)
-            except Exception as error:
-                self._go_on_after(error)
+            if get_ident() == self._thread:
+                if perf_counter_ns() < self._loss_due_ns:
+                    note(noted)
+                else:
+                    try:
+                        self._note_loss(tensors)
+                    except Exception as error:
+                        self._go_on_after(error)
             return backward(tensors, *args, **kwargs)
 
         self._patches.set_attribute(torch.autograd, "backward", watched)
 
     def _note_loss(self, tensors: Tensor) -> None:
-        if get_ident() != self._thread:
-            return
         scaled, own = self._scaled
         tensor = own if tensors is scaled and scaled is not None else tensors
         self._scaled = (None, None)
-        now_ns = perf_counter_ns()
-        if now_ns < self._loss_due_ns or not hasattr(tensor, "numel") or tensor.numel() != 1:
-            self._steps.backward(None)
+        if len(self._noted) > MOST_NOTED:
+            self._report()
+        if not hasattr(tensor, "numel") or tensor.numel() != 1:
+            self._noted.append((self._steps.backward, None))
             return
-        self._loss_due_ns = now_ns + LOSS_INTERVAL_NS
+        self._loss_due_ns = perf_counter_ns() + INTERVAL_NS
         if tensor.is_cpu:
-            self._steps.backward(float(tensor.item()))
-        else:
-            self._steps.backward(tensor.detach())  # read later: now the device would be waited for
+            self._noted.append((self._steps.backward, float(tensor.item())))
+        else:  # read later: now the device would be waited for
+            kept = tensor.detach()
+            self._noted.append((self._steps.backward, Deferred(kept, kept._version)))
 
     def _watch_scaler(self, module: ModuleType) -> None:
         scaler = module.GradScaler
@@ -206,7 +210,8 @@ class TrainingHooks:
         @functools.wraps(scale)
         def watched(self_: Any, outputs: Any) -> Any:
             scaled = scale(self_, outputs)
-            self._scaled = (scaled, outputs)
+            if perf_counter_ns() >= self._loss_due_ns:
+                self._scaled = (scaled, outputs)
             return scaled
 
         self._patches.set_attribute(scaler, "scale", watched)
@@ -224,19 +229,34 @@ class TrainingHooks:
                 return train(self_, mode)
             finally:
                 depth[0] = 0
-                now_ns = perf_counter_ns()
-                self._safely(lambda: self._steps.mode(bool(mode), now_ns))
+                self._report(self._steps.mode, bool(mode), perf_counter_ns())
 
         self._patches.set_attribute(module.Module, "train", watched)
 
-    def _safely(self, action: Callable[[], object]) -> None:
-        self._reporting = True
+    def report(self) -> None:
+        """Reports what has only been noted."""
+        if self._noted:
+            self._report()
+
+    def _report(self, last: Optional[Callable[..., object]] = None, *args: Any) -> None:
+        """Reports what was noted, in its order, and then `last`, if given."""
+        noted, steps, self._reporting = self._noted, self._steps, True
+        if last is not None:
+            noted.append((last, *args))
         try:
-            action()
+            steps.loop.catching_up = True
+            for call, *values in noted[:-1]:
+                call(*values)
+            steps.loop.catching_up = False
+            call, *values = noted[-1]
+            call(*values)
         except Exception as error:
             self._go_on_after(error)
         finally:
+            noted.clear()
             self._reporting = False
+        self._due_ns = perf_counter_ns() + INTERVAL_NS
+        self._steps_left = steps.steps_at_once
 
     def _go_on_after(self, error: Exception) -> None:
         """The program must go on undisturbed."""

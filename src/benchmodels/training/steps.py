@@ -12,17 +12,24 @@ from __future__ import annotations
 import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Set
 
+INTERVAL_NS = 10_000_000  # steps shorter than this are reported several at once, and not every loss of them is read
 Loader = int  # the number of a data loader
 
 
 class StepLoop(Protocol):
     """Records steps."""
 
+    catching_up: bool  # more is about to be reported that has happened already
+
+    @property
+    def steps_at_once(self) -> int:
+        """How many steps may be reported together, after the last of them."""
+
     def begin(self, at_ns: int) -> None:
         """A step began at that time; what lies between it and the last one belongs to none."""
 
     def step(self, waited_ns: int, items: Optional[int], loss: Any) -> None:
-        """The optimizer has stepped: the step is as good as done. `loss`: a number, or a tensor on a device."""
+        """The optimizer has stepped: the step is as good as done. `loss`: a number, or one to be read later."""
 
     def end(self, at_ns: int) -> bool:
         """The step ended at that time, and the next one begins there. Returns False when enough has been measured."""
@@ -58,7 +65,7 @@ class TrainingSteps:
     """Follows one training loop; every method is called in the thread that trains, after what it reports."""
 
     def __init__(self, loop: StepLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._running = False  # whether the start of the current step is known
         self._began_ns = 0
         self._stepped_ns: Optional[int] = None  # when the optimizer stepped, while the end of that step is unknown
@@ -82,6 +89,13 @@ class TrainingSteps:
     @property
     def has_loader(self) -> bool:
         return bool(self._feeds)
+
+    @property
+    def steps_at_once(self) -> int:
+        """How many more steps may be reported together."""
+        if not self._running or self.stopped:
+            return 0
+        return self.loop.steps_at_once - (self._stepped_ns is not None)  # a step that has yet to end is one of them
 
     def is_fed_by(self, loader: Loader) -> bool:
         return loader in self._feeds
@@ -107,7 +121,11 @@ class TrainingSteps:
         """The program has got a batch."""
         if self.stopped:
             return
-        self._ask(loader, asked_ns)
+        if self._running and self._stepped_ns is not None and loader in self._feeds and not self._backwards:
+            if not self._end(asked_ns):  # the usual case
+                return
+        else:
+            self._ask(loader, asked_ns)
         before, waited_ns = self._fetched.get(loader), got_ns - asked_ns
         self._fetched[loader] = Fetched(1, items, waited_ns) if before is None else before.plus(items, waited_ns)
         if loader in self._passes:
@@ -216,19 +234,24 @@ class TrainingSteps:
 
     def _record(self, optimizer: Any) -> None:
         if not self._feeds and self._explained:
-            self._loop.step(0, None, self._loss)
+            self.loop.step(0, None, self._loss)
             return
+        if len(self._fetched) == 1 and self._explained:  # the usual case
+            ((loader, fetched),) = self._fetched.items()
+            if loader in self._feeds:
+                self.loop.step(fetched.waited_ns, fetched.items, self._loss)
+                return
         feeds = [fetched for loader, fetched in self._fetched.items() if loader in self._feeds]
         if not self._explained:
             self._explained = True
-            self._loop.explain(self._explanation(optimizer, feeds))
+            self.loop.explain(self._explanation(optimizer, feeds))
         waited_ns = feeds[0].waited_ns if len(feeds) == 1 else sum(fetched.waited_ns for fetched in feeds)
-        self._loop.step(waited_ns, feeds[0].items if feeds else 0 if self._feeds else None, self._loss)
+        self.loop.step(waited_ns, feeds[0].items if feeds else 0 if self._feeds else None, self._loss)
 
     def _end(self, at_ns: int) -> bool:
         """False when enough has been measured."""
         self._stepped_ns, self._began_ns = None, at_ns
-        self.stopped = not self._loop.end(at_ns)
+        self.stopped = not self.loop.end(at_ns)
         return not self.stopped
 
     def _begin(self, at_ns: int) -> None:
@@ -238,7 +261,7 @@ class TrainingSteps:
         self._running, self._evaluating, self._may_be_over = True, False, False
         self._fetched = {}
         self._began_ns = at_ns
-        self._loop.begin(at_ns - self._carried_ns)
+        self.loop.begin(at_ns - self._carried_ns)
         self._carried_ns = 0
 
     def _pause(self, now_ns: int) -> None:
@@ -248,7 +271,7 @@ class TrainingSteps:
             self._settle()
 
     def _settle(self) -> None:
-        self.stopped = self.stopped or not self._loop.pause()
+        self.stopped = self.stopped or not self.loop.pause()
 
     def _counts(self, optimizer: Any) -> bool:
         """Of several optimizers, the first one to step marks the end of a step."""

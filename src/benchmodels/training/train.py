@@ -7,16 +7,15 @@ from time import perf_counter_ns
 from typing import Any, Optional, Sequence
 
 import benchprobe
-from benchmodels.ending import end_children, leave
 from benchmodels.hooks.imports import ImportWatch, seed_on_import
+from benchmodels.process_exit import end_children, leave
 from benchmodels.reports import complainer
-from benchmodels.running import run_script
+from benchmodels.script_runner import run_script
 from benchmodels.settings import ModelSettings
 from benchmodels.training.hooks import TrainingHooks
-from benchmodels.training.steps import TrainingSteps
+from benchmodels.training.steps import INTERVAL_NS, TrainingSteps
 from benchprobe.loop.loop_pass import LoopPass
 from benchprobe.loop.probe import TRAIN, Probe
-from benchprobe.stream.values import Deferred
 
 NO_STEP = "no optimizer stepped in this process, so there is no training step to measure"
 
@@ -36,10 +35,12 @@ def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     ending = EarlyEnd(probe, loop, steps, settings.stop_grace_s)
     imports = ImportWatch(complainer())
     seed_on_import(imports, settings.seed)
-    TrainingHooks(steps, ending.begin, complainer()).install(imports)
+    hooks = TrainingHooks(steps, ending.begin, complainer())
+    hooks.install(imports)
     try:
         return run_script(script, args)
     finally:
+        hooks.report()
         steps.finish()
         loop.close()
         if not steps.steps:
@@ -66,6 +67,15 @@ class RecordedSteps:
         self._began_ns = 0
         self._in_chunk = self._unmarked = 0
         self._has_own = False  # the script says itself what its steps are
+        self.catching_up = False
+
+    @property
+    def steps_at_once(self) -> int:
+        """Those of the open chunk, or until the next event of the device, which must come right after its last step."""
+        if self._pass is None:
+            return 0
+        left = self._pass.budget - self._in_chunk
+        return min(left, self._pass.stride - self._unmarked) if self._pass.stride else left
 
     def begin(self, at_ns: int) -> None:
         now_ns = perf_counter_ns()
@@ -74,6 +84,7 @@ class RecordedSteps:
             if self._has_own:
                 return
             self._pass = LoopPass(self._probe, TRAIN, None)
+            self._pass.event_interval_ns = INTERVAL_NS
             self._pass.open()
         else:
             self._turn_over(now_ns)
@@ -83,8 +94,7 @@ class RecordedSteps:
         recorded = self._pass
         if recorded is None:
             return
-        # A step may fetch several batches: all the waiting is recorded at its beginning.
-        recorded.append(min(self._began_ns + waited_ns, perf_counter_ns()))
+        recorded.append(self._began_ns + waited_ns)  # of all its batches, recorded at its beginning
         recorded.append_size(items)
         if loss is None:
             return
@@ -93,7 +103,7 @@ class RecordedSteps:
             return
         if self._unmarked:  # of short steps that share an event, one loss is kept
             return
-        values = {"loss": Deferred(loss, loss._version)}  # as `give` would, but in a fraction of the time
+        values = {"loss": loss}  # as `give` would, but in a fraction of the time
         recorded.defer(values)
         recorded.append(values)
 
@@ -101,17 +111,17 @@ class RecordedSteps:
         recorded = self._pass
         if recorded is None:
             return True
-        now_ns = perf_counter_ns()
-        self._unmarked += 1
-        if self._unmarked == recorded.stride:
-            recorded.mark_device()
-            self._unmarked = 0
+        if recorded.stride:
+            self._unmarked += 1
+            if self._unmarked == recorded.stride:
+                recorded.mark_device()
+                self._unmarked = 0
         recorded.append(at_ns)
         self._began_ns = at_ns
         self._in_chunk += 1
-        if self._in_chunk < recorded.budget and at_ns < recorded.due:
+        if self._in_chunk < recorded.budget and (at_ns < recorded.due or self.catching_up):
             return True
-        has_device = recorded.stride > 0
+        now_ns, has_device = perf_counter_ns(), recorded.stride > 0
         going = self._turn_over(at_ns)
         # On a device, what followed the step is part of the time between two events.
         self._begin_earlier(0 if has_device else now_ns - at_ns)

@@ -23,8 +23,8 @@ from typing import Any, Dict, FrozenSet, List, NoReturn, Optional
 import benchprobe
 from benchmodels.warm.pages import Pages, pages_now, take_over
 from benchmodels.warm.scripts import why_cold
-from benchmodels.zoo.opening import OFFLINE
 from benchmodels.zoo.vision_import import declare_operators
+from benchmodels.zoo.zoo_loader import OFFLINE
 
 _CONTROL = 3
 _FDS = 3  # at most: the program's gate, its log, its data
@@ -35,7 +35,7 @@ _SAVES_TIME = "_imports"  # names of modules that end so only save time: without
 # Of ours, what every measurement needs. benchprobe reads its configuration when it is executed: again in each process.
 _OURS = (
     *("benchmodels.measure.measure", "benchmodels.measure.jobs", "benchmodels.discover.capture"),
-    *("benchmodels.discover.discover", "benchmodels.hooks.weaving", "benchprobe.loop.probe"),
+    *("benchmodels.discover.discover", "benchmodels.hooks.bytecode_patch", "benchprobe.loop.probe"),
     *("benchprobe.loop.recording", "benchprobe.loop.loop_pass"),
 )
 Order = Dict[str, Any]
@@ -182,7 +182,7 @@ def load(names: List[str]) -> Optional[str]:
     if added:
         os.environ[_WITHOUT_CUDA] = "1"
     try:
-        for variable, value in OFFLINE.items() if "benchmodels.zoo.opening" in names else ():
+        for variable, value in OFFLINE.items() if "benchmodels.zoo.zoo_loader" in names else ():
             os.environ.setdefault(variable, value)  # libraries read them when they are imported
         for name in (*names, *_OURS):
             if name in ("torchvision", "timm"):

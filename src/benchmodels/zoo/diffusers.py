@@ -25,7 +25,7 @@ from benchmodels.zoo.base import (
     ZooRequest,
     version_of,
 )
-from benchmodels.zoo.shrinking import few
+from benchmodels.zoo.downscale import few
 from benchmodels.zoo.sources import package_folder
 from benchmodels.zoo.vision_import import declare_operators
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
 from benchmodels.zoo.base import FULL, TINY, ZooEntry, ZooModel, ZooRequest, fill_zeros, version_of
-from benchmodels.zoo.shrinking import (
+from benchmodels.zoo.downscale import (
     few,
     first_that_runs,
     image_side,

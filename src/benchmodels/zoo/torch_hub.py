@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Iterable, List, Tuple
 
 from benchmodels.zoo.base import NEEDS_NETWORK, NOT_POSSIBLE, NotInZoo, ZooEntry, ZooModel, ZooRequest, version_of
-from benchmodels.zoo.shrinking import first_that_runs, image_side
+from benchmodels.zoo.downscale import first_that_runs, image_side
 from benchmodels.zoo.torchvision import TorchvisionZoo
 
 VISION = "pytorch/vision"

@@ -20,7 +20,7 @@ from benchmodels.zoo.base import (
     fill_zeros,
     version_of,
 )
-from benchmodels.zoo.shrinking import (
+from benchmodels.zoo.downscale import (
     few,
     first_that_runs,
     image_side,

@@ -36,13 +36,15 @@ class TorchTimer:
         self._stride = 1
         self._event_ns = 0
 
-    def begin(self, step_ns: float) -> int:
-        """A window of steps begins, each about `step_ns` long (0: unknown). Returns how many share an event."""
+    def begin(self, step_ns: float, interval_ns: float = 0) -> int:
+        """A window of steps begins, each about `step_ns` long (0: unknown). Returns how many share an event: events are at least
+        `interval_ns` apart."""
         self._raw = -1
         self._device = self._backend.current_device() if self._raw_stream is not None else -1
         if step_ns and not self._event_ns:
             self._event_ns = self._cost_of_event()
-        self._stride = 1 + int(STEPS_PER_EVENT_COST * self._event_ns / step_ns) if step_ns else 1
+        apart_ns = max(STEPS_PER_EVENT_COST * self._event_ns, interval_ns)
+        self._stride = 1 + int(apart_ns / step_ns) if step_ns else 1
         self._used = 0
         self.mark()
         # Work submitted before the loop, or between epochs, is not part of this window.

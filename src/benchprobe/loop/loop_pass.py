@@ -65,6 +65,7 @@ class LoopPass:
         self.append: Callable[[Given], None] = probe.outside.append
         self.budget = FIRST_STEPS
         self.stride = 0  # how many steps share an event of the device; 0: there is no device
+        self.event_interval_ns = 0  # the least time between two events of the device
         self.group = 0  # how many steps share two stamps as well; 0: each has its own
         self.due = 0
         self.size_of: Optional[batch_sizes.BatchSize] = None
@@ -299,7 +300,7 @@ class LoopPass:
                 spare = self._probe.spare_timers if self._find_device is not no_device else None
                 self._timer = spare.pop() if spare else self._find_device()
             if self._timer is not None:
-                self.stride = self._timer.begin(self._probe.step_ns.get(self.name, 0))
+                self.stride = self._timer.begin(self._probe.step_ns.get(self.name, 0), self.event_interval_ns)
         except Exception as error:
             self._lose_device(error)
 

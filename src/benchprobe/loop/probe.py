@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set, Tuple, Union
 
 from benchprobe.config import Config
 from benchprobe.loop.device import TorchTimer, find_timer, never_free, no_device
@@ -19,15 +19,29 @@ from benchprobe.rendezvous.barrier import meeting_at
 from benchprobe.rendezvous.ranks import RankLease, find_lease
 from benchprobe.stream.events import message_event, probe_event
 from benchprobe.stream.values import settle
-from benchprobe.stream.writer import Writer
+from benchprobe.stream.writer import Live, Writer
 from benchprobe.version import __version__
-
-if TYPE_CHECKING:
-    from benchprobe.loop.loop_pass import LoopPass
 
 Given = Union[float, Dict[str, Any]]  # a lone float is `loss`
 TRAIN = "train"  # the loop that counts where none is named
 DEFERRED_NS = 500_000_000  # values of a device given outside loops are read this much later
+
+
+class RunningLoop(Live, Protocol):
+    """A pass through a loop, as the probe sees it."""
+
+    name: str
+    thread: int
+    measurement: Optional[LoopMeasurement]
+
+    def announce(self) -> None:
+        """Writes the event about the loop."""
+
+    def detach(self) -> None:
+        """Ends its record: it belongs to the parent of this process."""
+
+    def close(self) -> None:
+        """The loop has ended."""
 
 
 class Outside:
@@ -74,7 +88,7 @@ class Probe:
         self.outside = Outside(self)
         self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)
         self.next_number = count(1).__next__
-        self._live: Dict[int, LoopPass] = {}
+        self._live: Dict[int, RunningLoop] = {}
         self._lock = threading.RLock()
         self._measurement: Optional[LoopMeasurement] = None
         self._counting_name: Optional[str] = None
@@ -96,7 +110,7 @@ class Probe:
         finally:
             self.find_device = before
 
-    def enter(self, passage: LoopPass) -> Optional[LoopMeasurement]:
+    def enter(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
         """A loop begins. Returns its measurement if it is the one that counts."""
         with self._lock:
             measurement = self._claim(passage)
@@ -104,7 +118,7 @@ class Probe:
         self.writer.watch(passage)
         return measurement
 
-    def leave(self, passage: LoopPass) -> None:
+    def leave(self, passage: RunningLoop) -> None:
         """The loop has ended and its last chunk was handed over."""
         self._live.pop(id(passage), None)
         self.writer.unwatch(passage)
@@ -126,7 +140,7 @@ class Probe:
     def complain_about_value(self, name: str, text: str) -> None:
         self.complain("give", name, f"'{name}' was not recorded: {text}")
 
-    def _claim(self, passage: LoopPass) -> Optional[LoopMeasurement]:
+    def _claim(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
         """The measurement, if this is the loop that counts; the next epoch continues it."""
         if _only_loads_data():
             return None

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<4sIII")  # of byte code: magic, flags, then time and size of its source
 
-VOIRFILE = "benchwright_voirfile.py"  # the copy of `agent/voirfile.py` for measured programs
-SERVING = "benchprobe/serving.py"  # that of `agent/serving.py`, which runs on their Python, but not inside them
+SERVING = "benchprobe/serving.py"  # the copy of `agent/serving.py`, which runs on the Python of measured programs, but not inside them
 
 
 def folder_digest(folder: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4000
 
 
-class Speaker:
+class MessageWriter:
     """Writes lines without ever blocking: what does not fit into the pipe waits here."""
 
     def __init__(self, fd: int) -> None:

@@ -12,11 +12,11 @@ import sys
 import time
 from types import SimpleNamespace
 
-from benchwright.agent.message_pipe import Speaker
+from benchwright.agent.file_return import INTERVAL_S, ReturnedJob
+from benchwright.agent.message_pipe import MessageWriter
 from benchwright.agent.processes import job_group
 from benchwright.agent.processes.family import adopt_orphans, signal_me_when_parent_dies
 from benchwright.agent.processes.process_tree import MARKER, signal_descendants
-from benchwright.agent.returning import INTERVAL_S, ReturnedJob
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.supervise.barrier import leave_barrier
 from benchwright.agent.supervise.signals import SignalQueue
@@ -25,7 +25,7 @@ from benchwright.agent.supervise.supervisor import Supervisor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from benchwright.agent.warm.workers import WarmWorkers
@@ -50,13 +50,15 @@ def read_job(fields: dict[str, Any]) -> Job:
 
 
 class NodeAgent:
-    """Serves one main process until its end of the pipe is closed."""
+    """Serves one main process until its end of the pipe is closed, or no order came for `lease_s`."""
 
-    def __init__(self, orders: int, channel: int) -> None:
+    def __init__(self, orders: int, channel: int, lease_s: float | None = None) -> None:
         self._orders = orders
         self._channel = channel
+        self._lease_s = lease_s
+        self._heard_at = time.monotonic()
         self._signals = SignalQueue((*_STOPPING, signal.SIGCHLD), ignored=(signal.SIGINT,))
-        self._speaker = Speaker(channel)
+        self._speaker = MessageWriter(channel)
         self._samplers = list(find_samplers().values())
         self._token = os.environ.get(MARKER) or f"{os.getpid()}-{time.time_ns():016x}"
         self._group = job_group.enter(self._token)
@@ -76,11 +78,25 @@ class NodeAgent:
             self._reap()
             self._speaker.flush()
             self._send_back()
-            if self._orders in ready and not self._take_orders():
+            if self._orders in ready:
+                if not self._take_orders():
+                    break
+                self._heard_at = time.monotonic()
+            elif self._lease_left_s() <= 0:
+                os.write(2, f"no word from the main process for {self._lease_s:g} s\n".encode())
                 break
         self._shut_down()
 
+    def _lease_left_s(self) -> float:
+        return float("inf") if self._lease_s is None else self._heard_at + self._lease_s - time.monotonic()
+
     def _idle_s(self) -> float | None:
+        idle_s = self._quiet_s()
+        if self._lease_s is None:
+            return idle_s
+        return self._lease_left_s() if idle_s is None else min(idle_s, self._lease_left_s())
+
+    def _quiet_s(self) -> float | None:
         if any(returned.has_ended for returned in self._returned):
             return 0.02 if self._speaker.backed_up else 0.0
         if self._speaker.backed_up:
@@ -107,6 +123,8 @@ class NodeAgent:
             self._stop(None)
         elif order["do"] == "greet":
             self._say_ready()
+        elif order["do"] == "word":
+            self._speaker.say("word")
 
     def _say_ready(self) -> None:
         self._speaker.say("ready", pid=os.getpid(), group=self._group)
@@ -166,7 +184,7 @@ class NodeAgent:
 
     def _become_supervisor(self, job: Job, agent: int) -> None:
         mark = job_group.AgentMark(self._token, self._group)
-        supervisor = Supervisor(job, Speaker(self._channel), self._samplers, mark)
+        supervisor = Supervisor(job, MessageWriter(self._channel), self._samplers, mark)
         if not signal_me_when_parent_dies(signal.SIGTERM, agent):
             supervisor.stop_at_once()
         signal.pthread_sigmask(signal.SIG_SETMASK, ())  # SIGTERM was blocked until it listens
@@ -257,8 +275,11 @@ def preload(job: Job) -> None:
         import benchwright.agent.extractors.scanner  # noqa: F401
 
 
-def serve() -> int:
-    """The node agent's process: orders from stdin, messages to stdout, anything else to stderr."""
+def serve(words: Sequence[str] = ()) -> int:
+    """The node agent's process: orders from stdin, messages to stdout, anything else to stderr. `words`: see `__main__`."""
+    lease_s = float(words[0]) if words else None
+    for name in [name for name in os.environ if name.startswith(tuple(words[1:]))]:
+        del os.environ[name]
     adopt_orphans()
     orders, channel = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -266,5 +287,5 @@ def serve() -> int:
     os.close(nothing)
     os.dup2(2, 1)
     sys.stdout.flush()
-    NodeAgent(orders, channel).run()
+    NodeAgent(orders, channel, lease_s).run()
     return 0

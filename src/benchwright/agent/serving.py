@@ -198,7 +198,7 @@ class _Together:
 
     def _run_client(self) -> int:
         self._give_up_if_asked()
-        # Descriptors stay open: voir's stream is one of them.
+        # Descriptors stay open: the stream of a runner is one of them.
         client = self._client = _start("client", self._serving.client, close_fds=False)
         for number in self._asked:  # while it was being started
             client.send_signal(number)

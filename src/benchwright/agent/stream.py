@@ -7,7 +7,7 @@ import json
 import os
 import time
 
-from benchwright.core.files.private_files import open_to_append
+from benchwright.core.private_files import open_to_append
 
 VERSION = 1
 _MOST_PENDING = 2000

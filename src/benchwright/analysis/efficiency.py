@@ -11,21 +11,12 @@ import msgspec
 
 from benchwright.analysis.score import process_value
 from benchwright.analysis.summary import launch_value
+from benchwright.core.conditions import OTHERS_PERCENT
+from benchwright.core.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
+from benchwright.core.launches import by_position
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
-from benchwright.core.numbers.quantities import format_prefixed
-from benchwright.core.results.conditions import OTHERS_PERCENT
-from benchwright.core.results.efficiency import (
-    BYTES,
-    CPU,
-    DEVICE,
-    FLOPS,
-    TOLERATED,
-    Efficiency,
-    Peak,
-    Work,
-)
-from benchwright.core.results.launches import by_position
+from benchwright.core.quantities import format_prefixed
 from benchwright.core.run import Check, CheckStatus, Launch, Result
 from benchwright.core.status import Status
 
@@ -199,10 +190,10 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
         used = float(min(devices, processes) if devices else processes)
         over = used if processes > 1 or not devices else float(devices)
     found = {}
-    told = [_told(job) for job in jobs]
-    for name in dict.fromkeys(name for each in told for name in each):
-        common = next(each[name] for each in told if name in each)  # of several ranks only the first may report it
-        per_item = [each.get(name, common) for each in told]
+    counts = [_told(job) for job in jobs]
+    for name in dict.fromkeys(name for each in counts for name in each):
+        common = next(each[name] for each in counts if name in each)  # of several ranks only the first may report it
+        per_item = [each.get(name, common) for each in counts]
         sustained = math.fsum(n * process_value(job, "rate") for n, job in zip(per_item, jobs, strict=True))
         if math.isfinite(sustained) and sustained > 0:
             work = Work(*name, place)
@@ -238,8 +229,8 @@ def _rates(job: Launch) -> list[Measurement]:
 
 
 def _ranks(rates: Sequence[Measurement]) -> int:
-    told = rates[0].labels.get("ranks", "")
-    return int(told) if told.isdigit() else len(rates)
+    ranks = rates[0].labels.get("ranks", "")
+    return int(ranks) if ranks.isdigit() else len(rates)
 
 
 def _doubt(job: Launch, work: Work) -> str | None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from benchwright.core.results.efficiency import BYTES, FLOPS, MEMORY, Efficiency, Peak
-from benchwright.core.results.roofline import Roofline, RoofPoint
+from benchwright.core.efficiency import BYTES, FLOPS, MEMORY, Efficiency, Peak, Roofline, RoofPoint
 
 
 def rooflines(efficiency: Mapping[str, Sequence[Efficiency]]) -> list[Roofline]:

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 
 from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.summary import launch_value
+from benchwright.core.conditions import undecided, unlike
+from benchwright.core.efficiency import PeakShare
+from benchwright.core.launches import by_position
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.numbers.quantities import format_duration
-from benchwright.core.results.conditions import undecided, unlike
-from benchwright.core.results.efficiency import PeakShare
-from benchwright.core.results.launches import by_position
-from benchwright.core.results.peak_memory import headline_of
-from benchwright.core.results.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
+from benchwright.core.quantities import format_duration
 from benchwright.core.run import Launch, Result, Run, why
+from benchwright.core.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
 from benchwright.core.status import Reason, Status
+from benchwright.core.summary import headline_of
 
 
 def score_run(

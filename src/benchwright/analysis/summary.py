@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.statistics.percentiles import slow_end
+from benchwright.core.aggregates import aggregate
 from benchwright.core.measurement import Measurement
-from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.results.summary import Percentile, Summary
 from benchwright.core.run import Launch
+from benchwright.core.summary import Percentile, Summary
 
 FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median
 # Sources whose samples come from one distribution. A given course (a loss) has another aggregate, and a sampler's values

@@ -14,8 +14,8 @@ from benchmodels.build.cache import MANIFEST, Corrupt, read_manifest, verify
 from benchmodels.build.labels import FOLDER, kept_labels, labels_path
 from benchwright.artifacts.inventory import LEFTOVER, CacheEntry, entry_of, is_old, modified
 from benchwright.artifacts.objects import Told
-from benchwright.core.model import way_of
-from benchwright.environments.locking import locked
+from benchwright.core.model import build_variant_of
+from benchwright.environments.locks import locked
 
 BUILD, LABELS, COMPILED, SEARCHES = "build", "labels", "compiled", "searches"
 INDUCTOR, DISCOVERIES = "inductor", "discoveries"  # folders of all models, among those of builds
@@ -77,17 +77,17 @@ class BuildInventory:
     def _build(self, path: Path) -> CacheEntry:
         used = max(modified(path), modified(self.folder / f"{path.name}.lock"))
         entry = msgspec.structs.replace(entry_of(BUILD, path.name, path.name, path), last_used=used)
-        told = self.manifest(entry)
-        if not told:
+        manifest = self.manifest(entry)
+        if not manifest:
             return entry
-        parts, made, labels = told["parts"], told.get("made_at"), told.get("labels")
+        parts, made, labels = manifest["parts"], manifest.get("made_at"), manifest.get("labels")
         return msgspec.structs.replace(
             entry,
-            name=str(told.get("name") or _plain_name(parts) or path.name),
+            name=str(manifest.get("name") or _plain_name(parts) or path.name),
             made=made if isinstance(made, float) else None,
             runtime=str(parts.get("runtime", "")),
             precision=str(parts.get("precision", "")),
-            way=" ".join(way_of({**parts, **told})),
+            way=" ".join(build_variant_of({**parts, **manifest})),
             labels={str(k): str(v) for k, v in labels.items()} if isinstance(labels, dict) else {},
         )
 

@@ -27,14 +27,16 @@ from benchwright.artifacts.limits import FetchLimits, FetchObserver, NoObserver
 from benchwright.artifacts.locations import CLOUD, local_path, remote_url, safe_filename, shown
 from benchwright.artifacts.objects import Objects, Told
 from benchwright.artifacts.side_by_side import side_by_side
+from benchwright.artifacts.sources.cloud import CloudSource
 from benchwright.artifacts.sources.download import Download, NotModified, Source
+from benchwright.artifacts.sources.web import WebSource
 from benchwright.artifacts.unpacked import UnpackedArchives
+from benchwright.core.artifact import Artifact
 from benchwright.core.errors import CannotFetch, InvalidInput
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import unwritable, write_own
-from benchwright.core.numbers.quantities import format_bytes, format_duration
-from benchwright.environments.locking import locked
+from benchwright.core.quantities import format_bytes, format_duration
+from benchwright.core.stored_file import Unreadable, read_stored_json
+from benchwright.core.whole_file import unwritable, write_own
+from benchwright.environments.locks import locked
 
 _SILENT: Told = lambda done: None  # noqa: E731
 _LARGE = 64 << 20  # hashing less than this takes no time
@@ -286,10 +288,7 @@ class ArtifactCache:
 
     def _source(self, url: str, filename: str) -> Source:
         if url.partition(":")[0].lower() in CLOUD:
-            from benchwright.artifacts.sources.cloud import CloudSource
-
             return CloudSource(url, filename)
-        from benchwright.artifacts.sources.web import WebSource
 
         return WebSource(url, filename, self._limits)
 
@@ -328,7 +327,7 @@ def _has_sum(artifact: Artifact) -> bool:
 
 
 def _identity(artifact: Artifact, url: str) -> str:
-    """What is locked and continued: fetches of one content, or of one location without a checksum."""
+    """The key of the lock and of a continued download: the content, or the location if there is no checksum."""
     if artifact.sha256 is not None:
         return artifact.sha256
     return f"md5-{artifact.md5}" if artifact.md5 is not None else f"at-{_hash_of(url)}"

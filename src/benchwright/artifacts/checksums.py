@@ -11,9 +11,9 @@ from typing import Protocol
 
 import msgspec
 
+from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.files.stored_file import open_stored
+from benchwright.core.stored_file import open_stored
 
 _BLOCK = 1 << 20
 _SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system in use

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from benchwright.core.file_lock import try_lock
+
 
 class Holds:
     """Those of this process, until `release`, the end of this object or of the process, however it ends."""
@@ -38,19 +40,9 @@ def unused(folder: Path) -> Iterator[bool]:
         yield True
         return
     try:
-        yield _lock(handle)
+        yield try_lock(handle)
     finally:
         os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks
-    return True
 
 
 def _close_all(handles: dict[Path, int]) -> None:

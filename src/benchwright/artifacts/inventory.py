@@ -20,7 +20,7 @@ from benchwright.artifacts.side_by_side import drop_unlinked
 from benchwright.artifacts.sources.download import part_state
 from benchwright.artifacts.unpacked import UnpackedArchives
 from benchwright.core.errors import InvalidInput
-from benchwright.environments.locking import locked
+from benchwright.environments.locks import locked
 
 _ABANDONED_S = 24 * 3600.0
 ARTIFACT, UNPACKED, PARTIAL, LEFTOVER = "artifact", "unpacked", "partial", "leftover"
@@ -53,7 +53,7 @@ class Inventory(Protocol):
     def entries(self) -> list[CacheEntry]: ...
 
     def verify(self, entry: CacheEntry, told: Told) -> str | None:
-        """What is wrong with it; None if nothing is. Reads all of it."""
+        """The problem with it, or None. Reads all of it."""
         ...
 
     def remove(self, entry: CacheEntry) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from benchwright.core.numbers.quantities import parse_size
+from benchwright.core.quantities import parse_size
 
 MAX_DOWNLOAD = "BENCHWRIGHT_MAX_DOWNLOAD"
 _GIB = 1 << 30

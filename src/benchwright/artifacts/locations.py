@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.secrets.shapes import redact_text
+from benchwright.core.secrets import redact_text
 
 WEB = ("http", "https")
 CLOUD = ("s3", "gs", "gcs", "hf")

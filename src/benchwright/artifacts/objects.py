@@ -1,4 +1,4 @@
-"""The files of the artifact cache, by content, and what is known of them.
+"""The files of the artifact cache, by content, and their records.
 
 objects/<sha256>/<filename>   a file, read-only; a second filename is a second link to it. The folder is locked while in use
 objects/<sha256>.json         its record, written last: a file without one does not count
@@ -21,9 +21,9 @@ import msgspec
 
 from benchwright.artifacts.checksums import FileState, Sums, hash_file
 from benchwright.artifacts.holds import Holds, unused
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.files.stored_file import Unreadable, read_stored, read_stored_json
-from benchwright.core.files.whole_file import write_own
+from benchwright.core.artifact import Artifact
+from benchwright.core.stored_file import Unreadable, read_stored, read_stored_json
+from benchwright.core.whole_file import write_own
 
 FORMAT = 1
 _ATTEMPTS = 3
@@ -146,7 +146,7 @@ class Objects:
             return 0.0
 
     def problem(self, record: ObjectRecord, told: Told) -> str | None:
-        """Reads all of the file: what is wrong with it. A damaged one is forgotten, so that it is fetched again."""
+        """Reads the whole file and returns the problem with it, if any. A damaged file is forgotten, and so fetched again."""
         path = self.folder / record.sha256 / record.filename
         try:
             state, sums = FileState.of(path), hash_file(path, told=told)

@@ -1,4 +1,4 @@
-"""What measured scripts have on their path, in a folder of its own: benchprobe, our voirfile, what starts servers, benchmodels.
+"""What measured scripts have on their path, in a folder of its own: benchprobe, what starts servers, benchmodels.
 
 It runs inside every measured program, so its content is compared with this benchwright's own before it is used.
 """
@@ -6,6 +6,7 @@ It runs inside every measured program, so its content is compared with this benc
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import benchprobe
 from benchwright import agent
-from benchwright.agent.folder_digest import SERVING, VOIRFILE, digest_of, folder_digest
+from benchwright.agent.folder_digest import SERVING, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
 
 _PROBE = ("benchprobe",)
@@ -92,8 +93,7 @@ def _source(packages: tuple[str, ...]) -> tuple[str, dict[str, bytes]]:
             for path in (os.path.join(place, name) for name in names if name.endswith((".py", ".typed"))):
                 with open(path, "rb") as file:
                     files[os.path.relpath(path, root)] = file.read()
-    for name, own in ((VOIRFILE, "voirfile.py"), (SERVING, "serving.py")):
-        files[name] = (Path(agent.__file__).parent / own).read_bytes()
+    files[SERVING] = (Path(agent.__file__).parent / "serving.py").read_bytes()
     return digest_of(files), files
 
 
@@ -106,7 +106,6 @@ def _holds(folder: Path, digest: str) -> bool:
 
 def _put(files: dict[str, bytes], folder: Path) -> None:
     """Written aside, then renamed, so that a killed benchwright leaves no half-written folder."""
-    import shutil
     import tempfile
 
     try:

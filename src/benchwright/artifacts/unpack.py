@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 from benchwright.artifacts.limits import FetchLimits, free_bytes
 from benchwright.core.errors import CannotFetch, InvalidInput
-from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.quantities import format_bytes
 
 _BLOCK = 1 << 18
 _LOOK_AT_DISK = 64 << 20

@@ -15,9 +15,9 @@ import msgspec
 
 from benchwright.artifacts.holds import Holds, unused
 from benchwright.artifacts.limits import FetchLimits
-from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import write_own
-from benchwright.environments.locking import locked
+from benchwright.core.stored_file import Unreadable, read_stored_json
+from benchwright.core.whole_file import write_own
+from benchwright.environments.locks import locked
 
 
 class UnpackedRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from benchwright.artifacts.builds import BuildInventory
+from benchwright.artifacts.inventory import (
+    ArtifactInventory,
+    CacheEntry,
+    CacheFilter,
+    Inventory,
+    oldest_first,
+    refuse_unknown,
+    too_many,
+)
 from benchwright.cli.models.cached_builds import (
     day,
     delete,
@@ -25,13 +34,15 @@ from benchwright.cli.models.cached_builds import (
 )
 from benchwright.cli.options import options
 from benchwright.cli.results.runs import ListByDefault
+from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
-
-if TYPE_CHECKING:
-    from benchwright.artifacts.inventory import CacheEntry, CacheFilter, Inventory
+from benchwright.core.quantities import format_bytes, parse_duration, parse_size
+from benchwright.report.document import Cell, Column, Field, table_of, word
+from benchwright.report.text.layout import left_out_words, table_lines
+from benchwright.report.text.numbers import counted
+from benchwright.report.text.one_line import one_line
+from benchwright.runs.base_folder import BaseFolder
 
 _folder_option = click.option(
     "--model-cache", metavar="DIR", help="Another cache than the artifacts and builds of the base folder."
@@ -138,8 +149,6 @@ def clean(
 
     Exit code: 1 if something in use was kept.
     """
-    from benchwright.artifacts.inventory import CacheFilter, oldest_first, refuse_unknown, too_many
-
     limited = bool(names or keep or max_size)
     if not (limited or everything or labels or runtimes):
         remedy = "name what to remove, or give --keep 30d, --max-size 20GB or --all"
@@ -165,7 +174,6 @@ def clean(
 def _filter(
     labels: tuple[str, ...], runtimes: tuple[str, ...], *, names: tuple[str, ...] = (), unused: str | None = None
 ) -> CacheFilter:
-    from benchwright.artifacts.inventory import CacheFilter
     from benchwright.kinds.runtime_names import runtimes_named
 
     return CacheFilter(
@@ -177,10 +185,7 @@ def _filter(
 
 
 def _inventories(base: str | None, model_cache: str | None) -> list[Inventory]:
-    from benchwright.artifacts.builds import BuildInventory
-    from benchwright.artifacts.inventory import ArtifactInventory
-    from benchwright.regress.building.inventory import RevisionInventory
-    from benchwright.runs.base_folder import BaseFolder
+    from benchwright.regress.build_inventory import RevisionInventory
 
     if model_cache is not None:
         if not Path(model_cache).is_dir():
@@ -191,25 +196,20 @@ def _inventories(base: str | None, model_cache: str | None) -> list[Inventory]:
 
 
 def _table(entries: list[CacheEntry]) -> str:
-    from benchwright.report.document import Cell, Column, Field, table_of, word
-    from benchwright.report.text.layout import left_out_words, table_lines
-    from benchwright.report.text.numbers import counted
-    from benchwright.report.text.one_line import one_line
-
     if not entries:
         return "the caches are empty"
     fields: list[Field[CacheEntry]] = [
         Field(Column("name"), lambda entry: word(one_line(entry.name))),
-        Field(Column("kind", spare=2), lambda entry: word(entry.kind)),
+        Field(Column("kind", drop_priority=2), lambda entry: word(entry.kind)),
         Field(Column("size", right=True), lambda entry: Cell(format_bytes(entry.size_bytes))),
         Field(
             Column("runtime"), lambda entry: word(" ".join(filter(None, (entry.runtime, entry.precision, entry.way))))
         ),
-        Field(Column("made", spare=6), lambda entry: Cell("" if entry.made is None else day(entry.made))),
-        Field(Column("last used", spare=1), lambda entry: Cell(day(entry.last_used))),
-        Field(Column("labels", spare=3), lambda entry: Cell(one_line(_labels(entry)))),
-        Field(Column("id", spare=4), lambda entry: Cell(one_line(entry.id[:12]))),
-        Field(Column("from", spare=5), lambda entry: Cell(one_line(entry.location))),
+        Field(Column("made", drop_priority=6), lambda entry: Cell("" if entry.made is None else day(entry.made))),
+        Field(Column("last used", drop_priority=1), lambda entry: Cell(day(entry.last_used))),
+        Field(Column("labels", drop_priority=3), lambda entry: Cell(one_line(_labels(entry)))),
+        Field(Column("id", drop_priority=4), lambda entry: Cell(one_line(entry.id[:12]))),
+        Field(Column("from", drop_priority=5), lambda entry: Cell(one_line(entry.location))),
     ]
     table, width = table_of(fields, entries), terminal_width()
     total = f"{counted(len(entries), 'entry', 'entries')}, {format_bytes(sum(entry.size_bytes for entry in entries))}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
 
 
 @click.command(epilog="Example: benchwright completion bash >> ~/.bashrc")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the completion script of benchwright and bw for SHELL; add it to the shell's start-up file."""
-    from click.shell_completion import get_completion_class
-
     from benchwright.cli.main import cli
 
     completion = get_completion_class(shell)

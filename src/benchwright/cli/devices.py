@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from benchwright import runner
 from benchwright.cli.options import options
+from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.quantities import format_bytes
+from benchwright.report.document import OPTIONAL, Cell, Column, Field, table_of, word
+from benchwright.report.text.layout import left_out_words, table_lines, wrapped
+from benchwright.report.text.one_line import one_line
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
-    from benchwright.app.lab.devices import Lab, LabDevice
+    from benchwright.runner.devices import Lab, LabDevice
 
 _EXAMPLES = """\b
 Examples:
@@ -32,7 +37,7 @@ Examples:
 @click.option(
     "--system",
     metavar="FILE",
-    help="System file whose nodes are asked too.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]",
+    help="System file whose nodes are asked too.  [default: $BENCHWRIGHT_SYSTEM]",
 )
 @click.option(
     "--sent",
@@ -55,6 +60,8 @@ def command(
 ) -> int:
     """List what can be measured on, and its health: this machine, nodes reached by ssh, attached Android devices.
 
+    Nodes of a cluster that a killed run still holds are released.
+
     --devices takes what the column NAME shows, or HASH; --on takes what the column ON shows. Exit code: 0 all can be used, 1 some cannot.
     """
     if sent:
@@ -64,13 +71,14 @@ def command(
     for given, flag in ((clean, "--clean"), (on, "--on"), (remote_dir, "--remote-dir")):
         if given:
             raise InvalidInput("is about what was sent to machines", where=flag, remedy="add --sent, or leave it out")
-    from benchwright.app.lab.devices import known_system, look_around
-    from benchwright.runs.base_folder import BaseFolder
 
-    folder = BaseFolder.choose(base, os.environ).path
-    known = known_system(system, os.environ)
+    chosen = BaseFolder.choose(base, os.environ)
+    folder = chosen.path
+    if ended := runner.devices.end_lost_allocations(chosen.runs):
+        click.echo(f"released nodes that killed runs still held: {', '.join(ended)}", err=True)
+    known = runner.devices.known_system(system, os.environ)
     with Working("asking the devices", quiet=as_json):
-        lab = look_around(known, str(folder), android_dir=android_dir)
+        lab = runner.devices.look_around(known, str(folder), on_phones=android_dir)
     click.echo(_json(lab) if as_json else _text(lab))
     return 0 if all(device.is_ready for device in lab.devices) else 1
 
@@ -80,31 +88,27 @@ def _json(lab: Lab) -> str:
 
 
 def _text(lab: Lab) -> str:
-    from benchwright.report.document import LUXURY, Cell, Column, Field, table_of, word
-    from benchwright.report.text.layout import left_out_words, table_lines, wrapped
-    from benchwright.report.text.one_line import one_line
-
     fields: list[Field[LabDevice]] = [
         Field(Column("on"), lambda device: word(one_line(device.on))),
         Field(Column("state"), lambda device: word(device.state)),
         Field(Column("name"), lambda device: word(one_line(_name(device)))),
-        Field(Column("hash", spare=LUXURY), lambda device: word(one_line(device.hash))),
-        Field(Column("model", spare=6), lambda device: Cell(one_line(device.model or ""))),
-        Field(Column("system", spare=5), lambda device: Cell(one_line(device.system or ""))),
-        Field(Column("ABI", spare=4), lambda device: Cell(device.abi or "")),
-        Field(Column("battery", right=True, spare=2), lambda device: Cell(_battery(device))),
-        Field(Column("temp.", right=True, spare=3), lambda device: Cell(_temperature(device))),
+        Field(Column("hash", drop_priority=OPTIONAL), lambda device: word(one_line(device.hash))),
+        Field(Column("model", drop_priority=6), lambda device: Cell(one_line(device.model or ""))),
+        Field(Column("system", drop_priority=5), lambda device: Cell(one_line(device.system or ""))),
+        Field(Column("ABI", drop_priority=4), lambda device: Cell(device.abi or "")),
+        Field(Column("battery", right=True, drop_priority=2), lambda device: Cell(_battery(device))),
+        Field(Column("temp.", right=True, drop_priority=3), lambda device: Cell(_temperature(device))),
         Field(Column("free", right=True), lambda device: Cell(_free(device))),
     ]
     table, width = table_of(fields, lab.devices), terminal_width()
     lines = [*table_lines(table, width), *left_out_words([table], width, "--json")]
-    said = [f"{device.on}: {device.remedy}" for device in lab.devices if device.remedy]
-    said += [f"Android devices: {lab.problem}"] if lab.problem else []
-    return "\n".join([*lines, *(line for text in said for line in wrapped(text, width, "   "))])
+    remedies = [f"{device.on}: {device.remedy}" for device in lab.devices if device.remedy]
+    remedies += [f"Android devices: {lab.problem}"] if lab.problem else []
+    return "\n".join([*lines, *(line for text in remedies for line in wrapped(text, width, "   "))])
 
 
 def _name(device: LabDevice) -> str:
-    """The shortest that --devices takes: a host's name, since FAI-PEP's name of a host is its whole platform."""
+    """The shortest that --devices takes: a host's name, since that of its platform is the whole platform."""
     return device.name or "" if device.kind == "android" else device.hash
 
 

@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
+from benchwright import runner
+from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.working import Working
+from benchwright.doctor import plugins
+from benchwright.doctor.report import checkup_json, checkup_text
 from benchwright.executors.observer import Observer
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
     from benchwright.core.job import Job
@@ -38,23 +43,19 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     To measure the noise, one small program is launched 14 times as if it were two. Nothing is kept. Exit code: 0 fine, or
     only warnings; 1 measurements taken now cannot be trusted.
     """
-    from msgspec.structs import replace
-
-    from benchwright.app.plugins import all_registries
-    from benchwright.app.run import RunOrder, run
     from benchwright.doctor.check import check
-    from benchwright.doctor.report import checkup_json, checkup_text
     from benchwright.executors.local import LocalExecutor
-    from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
     with LocalExecutor() as executor, Working("reading the machine", quiet=as_json) as working:
         observer = None if as_json else _Noise(working)
 
         def measure(options: Options, base: BaseFolder) -> Run:
-            return run(RunOrder(options=replace(options, no_store=True), base=base), observer)
+            return runner.run.run(runner.run.RunOrder(options=replace(options, no_store=True), base=base), observer)
 
-        checkup = check(folder, executor=executor, measure=None if quick else measure, registries=all_registries())
+        checkup = check(
+            folder, executor=executor, measure=None if quick else measure, registries=plugins.all_registries()
+        )
     if as_json:
         click.echo(checkup_json(checkup), nl=False)
     else:

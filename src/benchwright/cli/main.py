@@ -12,7 +12,8 @@ import click
 
 from benchwright.cli.terminal import fill_closed, forget_stdout
 from benchwright.core.errors import BenchwrightError, did_you_mean
-from benchwright.core.files.stored_file import read_stored
+from benchwright.core.stored_file import read_stored
+from benchwright.options.variables import value_of
 from benchwright.version import __version__
 
 # heading of `--help` → name → module below benchwright.cli that holds `command`, and what `--help` says about it.
@@ -52,7 +53,9 @@ GROUPS = {
         "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
         "devices": ("devices", "List devices to measure on, their health, and what was sent to them."),
         "cache": ("cache", "List, verify and clean cached artifacts and builds."),
-        "store": ("store.store", "Check, rebuild and migrate the store."),
+        "store": ("store.store", "Check, rebuild and migrate the store; send what waits for its server."),
+        "serve": ("server.serve", "Serve the store to others."),
+        "token": ("server.token", "Let others use the server, and stop letting them."),
         "import": ("store.import_results", "Import results of other tools, or run folders, into the store."),
         "completion": ("completion", "Print a shell completion script."),
     },
@@ -136,7 +139,18 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] in MOVED and not ctx.resilient_parsing:
             click.echo(f"benchwright: '{args[0]}' is now '{' '.join(MOVED[args[0]])}'", err=True)
-        return super().parse_args(ctx, meant(args))
+        words = meant(args)
+        if not ctx.resilient_parsing and (command := self._named(ctx, words)) is not None:
+            from benchwright.cli.spellings import in_our_words
+
+            words = [words[0], *in_our_words(words[0], command, words[1:])]
+        return super().parse_args(ctx, words)
+
+    def _named(self, ctx: click.Context, words: list[str]) -> click.Command | None:
+        """The command that options of other tools could be meant for."""
+        options = any(word.startswith("--") for word in words[1:] if word != "--")
+        found = self.get_command(ctx, words[0]) if options and words[0] in COMMANDS else None
+        return None if isinstance(found, click.Group) else found
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -162,7 +176,7 @@ def meant(args: list[str]) -> list[str]:
         return ["run", f"--resume={rest[0]}", *rest[1:]] if named else ["run", "--resume", *rest]
     if word == "--":
         return ["run", *args] if rest else args
-    if word == "cache" and rest[:1] in (["print"], ["report"]):  # as MLAgility has them
+    if word == "cache" and rest[:1] in (["print"], ["report"]):
         return [*({"print": ["cache", "stats"], "report": ["report", "--all"]}[rest[0]]), *rest[1:]]
     file = word.partition("::")[0]
     sought = os.path.exists(file) or any(each.startswith("--search-dir") or each == "-s" for each in rest)
@@ -190,7 +204,7 @@ def _remedy(args: list[str]) -> str:
     if instead := _REMOVED_COMMANDS.get(args[0]) or hint_for_command(args):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
-    if near is None and shutil.which(args[0]) is not None:
+    if (near is None or len(args) > 1) and shutil.which(args[0]) is not None:
         return f"to measure it, write: benchwright run -- {shlex.join(args)}"
     return near or "list them with 'benchwright --help'"
 
@@ -207,7 +221,7 @@ def cli(ctx: click.Context) -> None:
     """Measure machine-learning performance, honestly."""
     if ctx.invoked_subcommand is None:
         click.echo(START, nl=False)
-    elif path := os.environ.get("BENCHWRIGHT_SYSTEM") or os.environ.get("MILABENCH_SYSTEM"):
+    elif path := value_of("BENCHWRIGHT_SYSTEM", os.environ):
         _learn_secrets(path)
 
 

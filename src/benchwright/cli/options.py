@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from benchwright import runner
 from benchwright.core.errors import InvalidInput
 from benchwright.options.table import OF_SCRIPTS, OPTIONS, SORTS, Option
 
 if TYPE_CHECKING:
-    from benchwright.app.run import RunOrder
+    from benchwright.runner.run import RunOrder
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -289,8 +290,6 @@ def target_options(
 
 def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str, ...]) -> RunOrder:
     """The run that the options ask for."""
-    from benchwright.app.requests import order_of
-
     command = ctx.meta.get("command", ())
     if "command" in ctx.meta and not command and not targets:
         raise InvalidInput(
@@ -298,4 +297,4 @@ def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str
         )
     given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     _refuse_options_of_scripts(ctx, given, targets)
-    return order_of(values, given, targets=targets, command=command)
+    return runner.requests.order_of(values, given, targets=targets, command=command)

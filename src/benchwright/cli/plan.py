@@ -8,12 +8,13 @@ from collections.abc import Mapping
 
 import click
 
+from benchwright import runner
 from benchwright.cli.options import TargetCommand, order_from, target_options
-from benchwright.cli.working import Working
+from benchwright.cli.spinner import Working
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job, readable_job
 from benchwright.core.run import Plan
-from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
+from benchwright.core.secrets import redact, redact_body, redact_text, redact_words
 from benchwright.core.status import Reason
 from benchwright.kinds.registry import kind_of
 from benchwright.options.table import Options
@@ -47,15 +48,11 @@ def command(
     ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, assume_gpus: int | None, **values: object
 ) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing runs."""
-    from benchwright.app.run import plan
-
     order = order_from(ctx, values, targets)
     with Working("reading the targets and the machine", quiet=as_json):
         if order.options.names_devices:
-            from benchwright.app.lab.selection import order_for_device
-
-            order = order_for_device(order)
-        found = plan(order, assume_gpus)
+            order = runner.device_selection.order_for_device(order)
+        found = runner.run.plan(order, assume_gpus)
     click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found, order.options), nl=as_json)
     if not as_json and order.options.up_to:
         click.echo(f"at most: --repeat {values['repeat']} ends when that is reached")
@@ -190,16 +187,16 @@ def _placed(launch: list[Job], nodes: int) -> str:
     """`8 jobs together, one on each of the devices 0-7`, `1 job on devices 0 1`, `1 job on the CPU`…"""
     here = [job for job in launch if job.node == launch[0].node]
     devices = list(dict.fromkeys(device for job in here for device in job.devices))
-    said = "1 job" if len(here) == 1 else f"{len(here)} jobs together"
+    text = "1 job" if len(here) == 1 else f"{len(here)} jobs together"
     if not devices:
-        said += " on the CPU"
+        text += " on the CPU"
     elif len(here) > 1 and len(devices) == len(here):
-        said += f", one on each of the devices {_ranges(devices)}"
+        text += f", one on each of the devices {_ranges(devices)}"
     else:
-        said += f" on device{'s' if len(devices) > 1 else ''} {_ranges(devices)}"
+        text += f" on device{'s' if len(devices) > 1 else ''} {_ranges(devices)}"
     if nodes > 1:
-        return f"{said}, on each of {nodes} nodes"
-    return said if launch[0].node == "localhost" else f"{said} of {launch[0].node}"
+        return f"{text}, on each of {nodes} nodes"
+    return text if launch[0].node == "localhost" else f"{text} of {launch[0].node}"
 
 
 def _ranges(numbers: list[int]) -> str:

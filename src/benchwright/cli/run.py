@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from benchwright import results as kept
+from benchwright import runner
 from benchwright.cli.options import TargetCommand, order_from, target_options
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width, with_all_scripts
 from benchwright.core.errors import TooManyScripts
+from benchwright.runs.delivery import NotReported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchwright.app.lab.selection import DeviceOrder
-    from benchwright.app.progress.progress import Progress
-    from benchwright.app.run import RunOrder
     from benchwright.core.run import Run
     from benchwright.report.base import Reporter
+    from benchwright.runner.device_selection import DeviceOrder
+    from benchwright.runner.progress import Progress
+    from benchwright.runner.run import RunOrder
 
 _EXAMPLES = """\b
 Examples:
@@ -41,39 +44,31 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
     Exit code: 0 success, 1 a benchmark failed, 2 wrong input, 3 nothing could be measured, 130 interrupted (resumable).
     """
-    from benchwright.app.after_run import exit_code
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.reporting import NotReported
-    from benchwright.app.requests import SEARCH
-    from benchwright.app.run import run
-
     order = order_from(ctx, values, targets)
     os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
     lost = None
     as_json, dash = values["as_json"], values["dash"]
     quiet = values["quiet"] or as_json or dash == "no"
-    with open_progress(quiet=quiet, verbose=values["verbose"], jobs=dash == "long") as progress:
-        if values["size"] == SEARCH and order.resume is None:
+    with runner.terminal.open_progress(quiet=quiet, verbose=values["verbose"], jobs=dash == "long") as progress:
+        if values["size"] == runner.requests.SEARCH and order.resume is None:
             from benchwright.cli.suites.batch_sizes import search_batches
 
             return search_batches(order, progress, as_json=as_json)
         progress.begin("getting ready")
         if order.options.names_devices:
-            from benchwright.app.lab.selection import orders_for_devices
-
-            chosen = orders_for_devices(order)
+            chosen = runner.device_selection.orders_for_devices(order)
             for note in chosen.notes:
                 progress.on_trouble(note)
             if len(chosen.orders) > 1:
                 return _run_on_devices(chosen.orders, progress, as_json=as_json)
             order = chosen.orders[0].order
         try:
-            made = run(order, progress)
+            made = runner.run.run(order, progress)
         except TooManyScripts as many:
             with progress.aside():
                 options = with_all_scripts(order.options, many)
             order = msgspec.structs.replace(order, options=options)
-            made = run(order, progress)
+            made = runner.run.run(order, progress)
         except NotReported as error:
             made, lost = error.run, error
     try:
@@ -82,14 +77,12 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
         forget_stdout()  # nobody reads the report (`| head`); the exit code tells how the run went all the same
     if lost is not None:
         click.echo(f"benchwright: {lost}", err=True)
-    return exit_code(made) or (0 if lost is None else lost.exit_code)
+    return kept.after_run.exit_code(made) or (0 if lost is None else lost.exit_code)
 
 
 def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress, *, as_json: bool) -> int:
     """One run and one report for each device; a device whose run failed to start has already been reported."""
-    from benchwright.app.lab.runs import run_on_devices
-
-    done = run_on_devices(orders, progress)
+    done = runner.device_runs.run_on_devices(orders, progress)
     by_name = {each.name: each.order for each in orders}
     with progress.aside():
         texts = [
@@ -111,20 +104,15 @@ def _device(run: Run) -> str:
 
 
 def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
-    from benchwright.app.after_run import report_of
     from benchwright.report.run_json import JsonReporter
     from benchwright.report.screen import ScreenReporter
 
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     peaks = None
     if not order.options.no_store:
-        from benchwright.app.results.peaks import peaks_of_base
-
-        peaks = peaks_of_base(run, order.base.path, order.options.store)
+        peaks = kept.peaks.peaks_of_base(run, order.base.path, order.options.store)
     comparisons = []
     if len(run.results) > 1:
-        from benchwright.app.results.compare import compare_commands
-
-        comparisons = compare_commands(run)
-    text = reporter.render(report_of(run, width=terminal_width(), peaks=peaks, comparisons=comparisons))
+        comparisons = kept.compare.compare_commands(run)
+    text = reporter.render(kept.after_run.report_of(run, width=terminal_width(), peaks=peaks, comparisons=comparisons))
     return text if as_json else coloured(text)

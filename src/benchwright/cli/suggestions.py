@@ -12,6 +12,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from benchwright.core.errors import BenchwrightError
+from benchwright.kinds.suite.shipped import shipped_suites
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.baselines import Baselines
+from benchwright.runs.known_runs import all_runs
+from benchwright.runs.run_folder import RunFolder
+
 _MOST_RUNS = 50  # the newest
 Offer = Callable[[click.Context, str], Iterable[str]]
 
@@ -70,34 +77,23 @@ def _registered(names_from: str) -> Offer:
 
 
 def _shipped(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from benchwright.kinds.suite.shipped import shipped_suites
-
     return shipped_suites()
 
 
 def _base(ctx: click.Context) -> Path:
-    from benchwright.runs.base_folder import BaseFolder
-
     return BaseFolder.choose(ctx.params.get("base"), os.environ).path
 
 
 def _runs(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from benchwright.runs.known_runs import all_runs
-
     return ["last", *(folder.id for folder in all_runs(_base(ctx) / "runs")[:_MOST_RUNS])]
 
 
 def _baselines(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from benchwright.runs.baselines import Baselines
-
     return Baselines(_base(ctx)).names()
 
 
 def _benchmarks(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """Those of the run that is named, else of the newest runs."""
-    from benchwright.core.errors import BenchwrightError
-    from benchwright.runs.run_folder import RunFolder
-
     named: Any = ctx.params.get("run")
     words = [word for word in _runs(ctx, "") if word != "last"]
     found: dict[str, None] = {}

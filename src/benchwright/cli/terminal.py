@@ -7,6 +7,11 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+import click
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+
 if TYPE_CHECKING:
     from benchwright.core.errors import TooManyScripts
     from benchwright.options.table import Options
@@ -58,10 +63,6 @@ def forget_stdout() -> None:
 
 def ask(question: str) -> None:
     """Aborts unless the user agrees; InvalidInput if there is nobody to ask."""
-    import click
-
-    from benchwright.core.errors import InvalidInput
-
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort:
@@ -75,9 +76,6 @@ def ask(question: str) -> None:
 
 def with_all_scripts(options: Options, many: TooManyScripts) -> Options:
     """`request` with all scripts of its folder, if the user agrees on the terminal; else `many` is raised."""
-    import click
-    import msgspec
-
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise many
     if not click.confirm(f"{many.where} {many.what}. Run all of them?", err=True):

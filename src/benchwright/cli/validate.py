@@ -6,6 +6,8 @@ import json
 
 import click
 
+from benchwright import runner
+
 
 @click.command(epilog="Example: benchwright validate suite.yaml tasks.cfg")
 @click.argument("files", nargs=-1, required=True)
@@ -16,9 +18,7 @@ import click
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...], format_: str | None, as_json: bool) -> None:
     """Check suites, system files, scaling files, task files, specifications and scripts; nothing runs. Exit code: 0 valid, 2 errors."""
-    from benchwright.app.checking import check_file
-
-    checked = [check_file(path, format_) for path in files]
+    checked = [runner.validation.check_file(path, format_) for path in files]
     if as_json:
         click.echo(json.dumps([check.body() for check in checked], indent=1, ensure_ascii=False))
     else:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import Model, ModelScript, PythonScript
 from benchwright.core.stop_rule import StopRule, Warmup
@@ -31,7 +30,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is executed, as written; for a shell, its one line."""
+        """The command as written; for a shell, its one line."""
         return self.argv
 
     def with_arguments(self, words: tuple[str, ...]) -> Command:
@@ -114,10 +113,18 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     args: tuple[str, ...] = ()  # for the launcher itself
 
 
+class Runner(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that runs a script and reports what it measures, as a dialect of suites starts it."""
+
+    name: str
+    dialect: str
+    settings: dict[str, Any] = {}
+
+
 class BenchmarkFolder(msgspec.Struct, frozen=True, kw_only=True):
     """A suite entry's code. Paths are absolute; file names are relative to `path`.
 
-    `config` is the resolved entry with the keys of the suite file, which scripts see in $MILABENCH_CONFIG.
+    `config` is the resolved entry with the keys of the suite file, which dialects show to its scripts.
     """
 
     path: str
@@ -126,10 +133,9 @@ class BenchmarkFolder(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
     prepare_script: str | None = "prepare.py"
     main_script: str = "main.py"
-    voir: dict[str, Any] | None = None  # voir's configuration, if voir runs the script
+    runner: Runner | None = None  # the program that runs the script, if Python alone does not
     launcher: Launcher | None = None
     serving: Serving | None = None
-    benchmate: str | None = None  # the folder that holds milabench's package of this name, if its scripts import it
     config: dict[str, Any] = {}
 
     @property
@@ -158,7 +164,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     parameters: dict[str, str] = {}
     enabled: bool = True
-    result_prefix: str | None = None  # the driver's "[framework.]task"
+    result_prefix: str | None = None  # of the keys in a file of results: "[framework.]task"
     result_suffix: str | None = None
     environment: Environment | None = None  # installed first
     folder: BenchmarkFolder | None = None  # of a suite; the workload's words may then hold placeholders
@@ -172,7 +178,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()  # remarks on how it was read, one sentence each
     launches: Annotated[int, Meta(ge=1, le=1 << 20)] = 1  # that its target asks for, if the user does not
     pair: str = ""  # benchmarks with the same one alternate with each other only, and are compared
-    spec: SpecTest | None = None  # the test of a specification
+    data: dict[str, Any] = {}  # of its kind alone, as plain JSON values
 
     @property
     def written_words(self) -> list[str]:
@@ -183,8 +189,6 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             words += self.folder.written_words
         for hook in (self.hooks.setup, self.hooks.prepare, self.hooks.cleanup):
             words += () if hook is None else hook.argv
-        if self.spec is not None:
-            words += self.spec.written_words
         if self.environment is not None:
             words += [*self.environment.pip_args, *self.environment.constraints]
         return words

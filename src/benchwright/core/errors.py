@@ -12,6 +12,7 @@
     ├── RunFolderBusy         3   another benchwright is writing to the run folder
     ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
     │   ├── NoStoreYet        3   there is no store
+    │   ├── StoreAway         3   its server cannot be reached, or refuses the token
     │   ├── StoreGone         3   its file was moved, removed or replaced while it was open
     │   └── ForeignStore      3   it is something else, and is left untouched
     │       └── NewerStore    3   a store of a newer version
@@ -138,6 +139,10 @@ class StoreTrouble(BenchwrightError):
 
 class NoStoreYet(StoreTrouble):
     """There is no store there."""
+
+
+class StoreAway(StoreTrouble):
+    """The store is a server that cannot be reached, or does not let this user in; later it may."""
 
 
 class StoreGone(StoreTrouble):

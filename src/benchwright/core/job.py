@@ -62,7 +62,7 @@ class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobBuild(msgspec.Struct, frozen=True, kw_only=True):
-    """How what a job measures is built before, by a process of its own: `probe` and `warm` in place of the job's."""
+    """How to build what a job measures, in an earlier process: `probe` and `warm` in place of the job's."""
 
     probe: dict[str, Any]
     warm: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: float = 0.5
     echo: bool = False  # forward the program's output to the listener
     discard_log: bool = False  # remove the log after success
-    repeat: int | None = None  # the number of the launch, from 0
+    launch: int | None = None  # the number of the launch, from 0
     warmup: bool = False  # a warm-up launch: kept, marked, not counted
     block: int | None = None  # interleaved launches of the same block are compared as pairs
     position: int = 0  # place in the order of launches
@@ -126,6 +126,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}  # path → text: written before it starts
     folders: tuple[str, ...] = ()  # made before it starts, where they can be
     keep_env: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
+    unrecorded: tuple[str, ...] = ()  # variables of `env` that repeat the plan, and are not written down
     cooldown_s: float = 0.0  # to wait after the launch before
     wait_s: float = 0.0  # to wait before it is started
     printed: str | None = None  # lines of its log that contain this are copied to the stream; empty: all lines
@@ -133,7 +134,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     apart: StepsApart | None = None  # in place of argv, shell and files, on a board
     warm: tuple[str, ...] = ()  # modules that may be imported before the process is forked; empty: it is started afresh
     layout: int = 0  # of warm starts: those with another layout in memory are forked from another process
-    data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
+    dialect: str | None = None  # of the lines that it writes to $DATA_FD; None: it writes none
+    data_file: str | None = None  # of those lines: opened for appending as descriptor 3, which $DATA_FD names
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+ANDROID = "Android"  # the system of phones
 UNKNOWN = "unknown"  # for what an imported result does not say; counts are then 0
 
 
@@ -39,7 +40,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     accelerators: tuple[Accelerator, ...] = ()
     cpu_governor: str | None = None
     virtual: str | None = None  # hypervisor or container, if detected
-    platform: str | None = None  # its name in FAI-PEP's results
+    platform: str | None = None  # its name among devices and in records of tests
 
     @property
     def known(self) -> bool:
@@ -57,7 +58,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def platform_name(text: str) -> str:
-    """`text` as a platform's name is written in FAI-PEP's results and folders."""
+    """`text` as the name of a platform, which folders are called after."""
     return re.sub(r"[^A-Za-z0-9_.-]", "", re.sub(r"[ /]", "-", text))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from benchwright.core.columns import first_not_finite
 from benchwright.core.metric import Direction
-from benchwright.core.numbers.columns import first_not_finite
 
 DELIVERED = "delivered"  # the aggregate of a rate: items over time, not a summary of the rates of single steps
 

@@ -10,6 +10,7 @@ import msgspec
 from benchwright.core.status import Reason
 
 DEFAULT_RUNTIME = "torch-eager"
+BUILD_RUNTIME = "onnxruntime"  # the default where models are only built
 PRECISIONS = ("fp32", "bf16", "fp16", "int8-dynamic")
 INFERENCE = "inference"
 TRAINING = "training"
@@ -19,7 +20,7 @@ BUILT_WITH = ("onnx_opset", "sequence_file")  # fields of a Model: how it is bui
 
 
 class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same for every workload that is a script; `python` is the interpreter, empty until one is chosen."""
+    """The common part of workloads that are scripts; `python` is the interpreter, empty until one is chosen."""
 
     usual_kind: ClassVar[str] = "script"
     shell: ClassVar[bool] = False
@@ -214,13 +215,13 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     @property
     def variant(self) -> tuple[str, ...]:
         """Which model it is, and what it runs on."""
-        way = (*self.way, *filter(None, (self.sequence_digest,)))
+        way = (*self.build_variant, *filter(None, (self.sequence_digest,)))
         return (self.identity, self.runtime, self.device, self.precision, f"threads={self.threads or 'all'}", *way)
 
     @property
-    def way(self) -> tuple[str, ...]:
+    def build_variant(self) -> tuple[str, ...]:
         """How it is built, where that is not the usual way."""
-        return way_of({name: getattr(self, name) for name in BUILT_WITH})
+        return build_variant_of({name: getattr(self, name) for name in BUILT_WITH})
 
     def built_for(self, *, through_onnx: bool, from_module: bool) -> Model:
         """Without what does not concern such a runtime: only an export has an operator set, only a build a sequence."""
@@ -232,7 +233,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
         return None if launch_s is None else min(launch_s, self.build_timeout)
 
 
-def way_of(built_with: Mapping[str, object]) -> tuple[str, ...]:
+def build_variant_of(built_with: Mapping[str, object]) -> tuple[str, ...]:
     """`opset17`, `int8.py`: the values of `BUILT_WITH`, as far as they are known and not the usual ones."""
     opset, path = (built_with.get(name) for name in BUILT_WITH)
     return (*((f"opset{opset}",) if opset else ()), *((str(path).rpartition("/")[2],) if path else ()))

@@ -11,7 +11,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     evidence: str | None = msgspec.field(default=None, name="figure")  # such as "got 81 % of the CPU time it wanted"
     severity: str = "warning"  # error, warning or info; the doctor's also ok or unknown
-    # A keyword that code may decide by: core/results/conditions.py, analysis/remarks.py.
+    # A keyword that code may decide by: core/conditions.py, analysis/remarks.py.
     kind: str | None = None
     remedy: str | None = None
 

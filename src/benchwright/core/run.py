@@ -14,7 +14,7 @@ from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
-from benchwright.core.results.provenance import CodeRevision
+from benchwright.core.provenance import CodeRevision
 from benchwright.core.status import Reason, Status
 
 
@@ -26,7 +26,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     detail: str | None = None
     warmup: bool = False
-    repeat: int | None = None
+    launch: int | None = None
     block: int | None = None
     position: int = 0
     devices: tuple[int, ...] = ()
@@ -53,12 +53,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measured_enough(self) -> bool:
-        """Whether a stop rule ended a loop before it ended by itself, or voir's early stop was reached."""
+        """Whether a stop rule ended a loop before it ended by itself, or the early stop of another instrument was reached."""
         stops = [loop.get("stop") for loop in self.facts.get("loops") or ()]
         by_rule = any(
             s and s.get("by") != "loop" and (s.get("detail") or {}).get("reached") is not False for s in stops
         )
-        return by_rule or bool((self.facts.get("voir") or {}).get("early_stop"))
+        return by_rule or bool((self.facts.get("reported") or {}).get("early_stop"))
 
 
 class CheckStatus(str, Enum):

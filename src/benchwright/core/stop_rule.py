@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import parse_duration, parse_percentage
+from benchwright.core.quantities import parse_duration, parse_percentage
 
 _LAUNCHES: dict[str, dict[str, float]] = {
     "seconds": {"max_steps": 1000},

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from benchwright.core.checkup import Checkup
 from benchwright.core.machine import Machine
-from benchwright.core.node.checkup import Checkup
 from benchwright.core.note import Note
-from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.quantities import format_bytes
 
 FORMAT_VERSION = 2
 _TOPICS = {

@@ -225,7 +225,7 @@ def _checked(name: str) -> str:
 
 
 def digests_if_readable(environment: Environment, arch: str, variant: str | None) -> set[str]:
-    """Of a member that is not to be installed, so what is wrong with it is no matter."""
+    """For a member that is not installed: its faults do not matter."""
     try:
         paths = requirement_paths(environment, variant or variant_of(environment, arch))
         return {read_requirements(path).digest for path in paths}

@@ -11,12 +11,13 @@ import os
 import re
 import tomllib
 import zipfile
+from io import BytesIO
 from typing import Any
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.whole_file import write_own
+from benchwright.core.whole_file import write_own
 from benchwright.environments.requirement_files import normalised, package_name
 
 _PROJECT = "pyproject.toml"
@@ -138,8 +139,6 @@ def _poetry_requirements(given: dict[str, Any]) -> list[str]:
 
 
 def _zipped(contents: dict[str, bytes]) -> bytes:
-    from io import BytesIO
-
     body = BytesIO()
     with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():

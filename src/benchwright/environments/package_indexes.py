@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import sys
 from collections.abc import Mapping
@@ -115,7 +116,6 @@ def _read(path: str) -> dict[str, str]:
     """The relevant settings of one file: `install` overrides `global`. Empty if it is missing or broken."""
     if not os.path.isfile(path):
         return {}
-    import configparser
 
     parser = configparser.RawConfigParser()
     try:

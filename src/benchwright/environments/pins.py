@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from benchwright.core.files.whole_file import unwritable, write_whole
+from benchwright.core.whole_file import unwritable, write_whole
 from benchwright.environments.failures import InstallFailure, failure_of
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.requirement_files import meaningful_lines, package_name
@@ -87,7 +87,7 @@ class Pinner:
         words = [os.path.relpath(source.source, folder) for source in sources]
         added = "".join(f"{package}\n" for source in sources for package in source.added)
         if added:
-            words.append(_write(os.path.join(scratch, "voirfile.in"), added))
+            words.append(_write(os.path.join(scratch, "added.in"), added))
         options = [word for path in group.constraint_files for word in ("-c", os.path.relpath(path, folder))]
         if group.constraints:
             lines = "".join(line + "\n" for line in group.constraints)
@@ -126,7 +126,7 @@ class Pinner:
         return self.tools.run(argv, log=log, env=self.variables, cwd=folder)
 
     def _file(self, source: PinSource, pins: str) -> str:
-        """What is to be written; places beside the file are named from there."""
+        """The text to write, with paths relative to the file."""
         head = f"# Made by: {self.command}\n# From {os.path.basename(source.source)}; change that, and pin again.\n"
         return head + "".join(_from(line, source.folder) + "\n" for line in self.index_lines) + pins
 

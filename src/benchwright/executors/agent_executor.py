@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,14 +14,15 @@ import msgspec
 from benchwright.agent.processes.leftovers import abandoned, end_leftovers
 from benchwright.agent.processes.process_tree import LINUX
 from benchwright.core.errors import AgentLost
+from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
-from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.agent_process import AgentProcess, listen
 from benchwright.executors.base import Listener
 from benchwright.executors.returned_files import ReturnedFiles
 from benchwright.plan.starts import MOST_AHEAD
 
 PATIENCE_S = 30.0  # for an agent to end its jobs, beyond their grace
+_EXPLAIN_S = 20.0  # for an agent elsewhere to end, after it was asked to by somebody else
 
 
 class AgentExecutor(ABC):
@@ -65,8 +66,9 @@ class AgentExecutor(ABC):
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if self._stops or not jobs:
             return [Outcome(job=job.id, stopped=True) for job in jobs]
-        launch = OpenJobs(jobs, listener, {job.id: self._node_of(job) for job in jobs})
+        launch = OpenJobs(jobs, listener, {job.id: self._node_of(job) for job in jobs}, lambda: self._stops > 0)
         self._bring_up(launch)
+        launch.leased = {node for node, agent in self._agents.items() if agent.has_lease}
         self._order_due(launch)
         self._follow(launch)
         return [launch.outcomes[job.id] for job in jobs]
@@ -112,6 +114,8 @@ class AgentExecutor(ABC):
             agents = {node: self._agents[node] for node in launch.open_nodes()}
             for message in listen(agents.values(), self._wake_read, 0.2 if give_up_at else None):
                 launch.take(message)
+            for node in launch.stopped_by_others & agents.keys() - give_up_at.keys():
+                give_up_at[node] = time.monotonic() + _EXPLAIN_S
             if not self._stops:
                 self._order_due(launch)
             if self._stops > stops_sent:
@@ -123,7 +127,7 @@ class AgentExecutor(ABC):
             for node, agent in agents.items():
                 if node not in give_up_at and (stops_sent or agent.is_dead):
                     give_up_at[node] = time.monotonic() + launch.grace_s + PATIENCE_S
-                if agent.is_silent or time.monotonic() > give_up_at.get(node, float("inf")):
+                if agent.is_silent or agent.is_mute or time.monotonic() > give_up_at.get(node, float("inf")):
                     self._lose(node, launch)
 
     def _lose(self, node: str, launch: OpenJobs) -> None:
@@ -133,7 +137,8 @@ class AgentExecutor(ABC):
         if launch.open_on(node):
             detail = self._describe_loss(node, agent, last_words)
             for job_id in launch.open_on(node):
-                launch.finish(Outcome(job=job_id, stopped=self._stops > 0, detail=detail))
+                seen = launch.outcomes_elsewhere.get(job_id, Outcome(job=job_id))
+                launch.finish(msgspec.structs.replace(seen, stopped=self._stops > 0, detail=detail))
 
     def _drain_wakes(self) -> None:
         try:
@@ -143,10 +148,18 @@ class AgentExecutor(ABC):
 
 
 class OpenJobs:
-    """The jobs of one `run` and their outcomes so far. `nodes`: job → node."""
+    """The jobs of one `run` and their outcomes so far. `nodes`: job → node. `asked_to_stop`: whether we were.
 
-    def __init__(self, jobs: Sequence[Job], listener: Listener, nodes: Mapping[str, str]) -> None:
+    A scheduler that ends an allocation asks our processes on its nodes to stop: why is known when their agent has ended.
+    """
+
+    def __init__(
+        self, jobs: Sequence[Job], listener: Listener, nodes: Mapping[str, str], asked_to_stop: Callable[[], bool]
+    ) -> None:
         self.listener = listener
+        self._asked_to_stop = asked_to_stop
+        self.outcomes_elsewhere: dict[str, Outcome] = {}  # of jobs that somebody else has stopped
+        self.leased: set[str] = set()  # nodes
         self.nodes = nodes
         self.jobs = {job.id: job for job in jobs}
         self.returned: dict[str, ReturnedFiles] = {}  # of jobs whose files are sent back
@@ -176,6 +189,11 @@ class OpenJobs:
         """Nodes with a job that has no outcome yet."""
         return list(dict.fromkeys(node for job_id, node in self.nodes.items() if job_id in self.open))
 
+    @property
+    def stopped_by_others(self) -> set[str]:
+        """Nodes with a job that somebody else has stopped."""
+        return {self.nodes[job_id] for job_id in self.outcomes_elsewhere if job_id in self.open}
+
     def open_on(self, node: str) -> list[str]:
         """The jobs of that node that have no outcome yet."""
         return [job_id for job_id, where in self.nodes.items() if where == node and job_id in self.open]
@@ -185,7 +203,9 @@ class OpenJobs:
         said = message["say"]
         if said == "finished":
             outcome = msgspec.convert(message["outcome"], Outcome)
-            if outcome.job in self.returned:
+            if outcome.stopped and not self._asked_to_stop() and self.nodes.get(outcome.job) in self.leased:
+                self.outcomes_elsewhere[outcome.job] = outcome
+            elif outcome.job in self.returned:
                 self._held[outcome.job] = outcome
             else:
                 self.finish(outcome)

@@ -6,8 +6,9 @@ import json
 import os
 import select
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -16,15 +17,20 @@ import benchwright.agent
 from benchwright.agent.processes import job_group, leftovers
 from benchwright.agent.processes.process_tree import LINUX, MARKER, ProcessStat, all_processes, kill_all, read_stat
 from benchwright.core.errors import AgentLost
+from benchwright.core.secrets import STORE_TOKEN
 
 _SWEEP_S = 5.0
+WORD_S = 10.0  # between words to an agent on another node
+LEASE_S = 60.0  # without a word, such an agent ends its jobs and itself
+SILENCE_S = LEASE_S + 30.0  # without an answer, it is given up: by then it has ended
+_WORD = b'{"do":"word"}\n'
 AGENT_FOLDER = os.path.dirname(os.path.abspath(benchwright.agent.__file__))
 
 
-def agent_words(python: str, folder: str = AGENT_FOLDER) -> list[str]:
-    """The command that starts an agent."""
+def agent_words(python: str, folder: str = AGENT_FOLDER, *more: str) -> list[str]:
+    """The command that starts an agent. `more`: see `benchwright.agent.__main__`."""
     # -P: a json.py in the user's folder must not replace Python's.
-    return [python, "-P", os.path.join(folder, "__main__.py")]
+    return [python, "-P", os.path.join(folder, "__main__.py"), *more]
 
 
 def new_token() -> str:
@@ -37,6 +43,7 @@ class AgentProcess:
 
     The agent and every process it starts carry `token` in their environment. If it did not end by itself, `sweep` is called
     with its control group, if any, to end what it left; None: it runs here, where everything with its mark can be found.
+    One elsewhere has a lease: see `executors.lease`.
     """
 
     def __init__(
@@ -56,10 +63,13 @@ class AgentProcess:
         self._messages = messages
         self._errors = errors
         self._unread = b""
+        self._ordering = threading.Lock()  # words come from another thread
+        self._heard_at = time.monotonic()
         self._group: str | None = None  # the control group of all it starts, if any
         self._leaders: dict[int, int] = {}  # pid of a job's program → when it started
         self._handle = _open_handle(pid)
         self._last_words = ""
+        self.printed = ""  # the end of what it, or the connection to it, printed about itself
         self._exit_status: int | None = None
         self.was_ready = False
         self.is_attentive = False  # it has answered since it was last greeted
@@ -77,7 +87,7 @@ class AgentProcess:
                 argv[0],
                 argv,
                 # An agent elsewhere is marked there; the connection must not be mistaken for one of our jobs.
-                {**os.environ, MARKER: token} if sweep is None else os.environ,
+                _without_secret({**os.environ, MARKER: token} if sweep is None else os.environ),
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, orders_read, 0),
                     (os.POSIX_SPAWN_DUP2, messages_write, 1),
@@ -97,11 +107,32 @@ class AgentProcess:
     def order(self, order: dict[str, object]) -> None:
         """Send one order; `listen` notices if the agent is dead."""
         line = memoryview(msgspec.json.encode(order) + b"\n")
+        with self._ordering:
+            try:
+                while line and self._orders >= 0:
+                    line = line[os.write(self._orders, line) :]
+            except BrokenPipeError:
+                pass
+
+    def send_word(self) -> None:
+        """Prolong the lease of an agent elsewhere, which answers. Never blocks."""
+        if self._is_here or not self._ordering.acquire(blocking=False):
+            return  # an order is a word as well
         try:
-            while line:
-                line = line[os.write(self._orders, line) :]
+            poll = select.poll()
+            if self._orders >= 0:
+                poll.register(self._orders, select.POLLOUT)
+            if any(event & select.POLLOUT for _, event in poll.poll(0)):
+                os.write(self._orders, _WORD)
         except BrokenPipeError:
             pass
+        finally:
+            self._ordering.release()
+
+    @property
+    def is_mute(self) -> bool:
+        """It has a lease and did not answer for longer than that."""
+        return not self._is_here and time.monotonic() - self._heard_at > SILENCE_S
 
     def greet(self) -> None:
         """Ask for a sign of life: a lost connection may go unnoticed."""
@@ -117,6 +148,11 @@ class AgentProcess:
         """Its end wakes nobody, so it has to be polled."""
         return self._handle is None
 
+    @property
+    def has_lease(self) -> bool:
+        """It is elsewhere, so its silence has to be noticed."""
+        return not self._is_here
+
     def take(self, ready: set[int]) -> list[dict[str, object]]:
         """Its messages, given the descriptors that are readable."""
         if self._handle is None or self._handle in ready:
@@ -126,11 +162,12 @@ class AgentProcess:
     def _read(self) -> list[dict[str, object]]:
         data = os.read(self._messages, 1 << 16)
         self.is_silent = not data
+        self._heard_at = time.monotonic()
         *lines, self._unread = (self._unread + data).split(b"\n")
         messages: list[dict[str, object]] = []
         for line in lines:
             message = self._understood(line)
-            if message is None:
+            if message is None or message["say"] == "word":  # an answer to a word may be old: it is no greeting
                 continue
             messages.append(message)
             if message["say"] == "ready":
@@ -175,9 +212,10 @@ class AgentProcess:
 
     def say_goodbye(self) -> None:
         """No more orders: it ends its jobs and itself."""
-        if self._orders >= 0:
-            os.close(self._orders)
-            self._orders = -1
+        with self._ordering:
+            if self._orders >= 0:
+                os.close(self._orders)
+                self._orders = -1
 
     def close(self, patience_s: float) -> None:
         """Have the agent end its jobs and itself, and wait for it; kill what does not end in time."""
@@ -202,7 +240,8 @@ class AgentProcess:
         if self._exit_status != 0 and (self._is_here or self.was_ready):
             self._sweep(self._group)
         length = os.fstat(self._errors).st_size
-        lines = os.pread(self._errors, 2000, max(0, length - 2000)).decode(errors="replace").split("\n")
+        self.printed = os.pread(self._errors, 2000, max(0, length - 2000)).decode(errors="replace")
+        lines = self.printed.split("\n")
         self._last_words = next((line.strip() for line in reversed(lines) if line.strip()), "")
         for fd in (self._messages, self._errors, self._handle):
             if fd is not None:
@@ -243,10 +282,15 @@ def listen(agents: Iterable[AgentProcess], wake_fd: int, timeout_s: float | None
     for agent in agents:
         for fd in agent.watched():
             poll.register(fd, select.POLLIN)
-        if agent.has_no_handle and timeout_s is None:
-            timeout_s = 0.5
+        if timeout_s is None and (agent.has_no_handle or agent.has_lease):
+            timeout_s = 0.5 if agent.has_no_handle else WORD_S
     ready = {fd for fd, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
     return [message for agent in agents for message in agent.take(ready)]
+
+
+def _without_secret(environment: Mapping[str, str]) -> dict[str, str]:
+    """The programs that are measured must not see the token of the store."""
+    return {name: value for name, value in environment.items() if name != STORE_TOKEN}
 
 
 def _open_handle(pid: int) -> int | None:

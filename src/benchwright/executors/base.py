@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import msgspec
 
+from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.core.node.system import System
+from benchwright.core.system import Node, System
 
 ENTRY_POINT_GROUP = "benchwright.executors"
 
@@ -65,14 +65,42 @@ class Executor(Protocol):
         ...
 
 
+@runtime_checkable
+class Allocating(Protocol):
+    """An executor that asks a scheduler for its nodes."""
+
+    def allocate(self, folder: str, listener: Listener) -> tuple[Node, ...]:
+        """Get the nodes; CannotMeasure if there are none to be had. `folder`: of the run, which names them from now on.
+
+        Returns those that a plan for several machines is to use, the main one first; none: there is only one.
+        """
+        ...
+
+
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet.
-    `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there."""
+    `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there.
+    `named_system`: reads the system file that the environment names, for the key of a machine that `--on` names.
+
+    For schedulers: how many `nodes` to ask for, for how long to wait for them at most, and options of Slurm's own."""
 
     folder: str | None = None
     remote_dir: str | None = None
     system: System = System()
+    named_system: Callable[[], System] = System
+    nodes: int = 1
+    wait_s: float | None = None
+    slurm: tuple[str, ...] = ()
 
 
 # What follows the name in `--on NAME:ARGUMENT` ("" if nothing does), and the site. InvalidInput if the argument is wrong.
 OpenExecutor = Callable[[str, Site], Executor]
+
+
+def runs_here(open_executor: OpenExecutor) -> OpenExecutor:
+    """Decorates the `open_executor` of one whose jobs run on this machine, with its files, interpreters and clocks.
+
+    The registry's `is_here` answers by it before anything is opened: connecting takes time.
+    """
+    vars(open_executor)["runs_here"] = True
+    return open_executor

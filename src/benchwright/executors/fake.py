@@ -14,9 +14,9 @@ from typing import Self
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.base import Executor, Listener, Site
 
 _MACHINE = Machine(

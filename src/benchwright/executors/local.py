@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
 from benchwright.executors.agent_process import AgentProcess, agent_words, new_token
-from benchwright.executors.base import Executor, Site
+from benchwright.executors.base import Executor, Site, runs_here
 
 HERE = "localhost"
 
@@ -22,8 +23,6 @@ class LocalExecutor(AgentExecutor):
         self._python = python
 
     def machine(self) -> Machine:
-        from benchwright.agent.machine.fingerprint import read_machine
-
         return read_machine()
 
     def _node_of(self, job: Job) -> str:
@@ -43,6 +42,7 @@ class LocalExecutor(AgentExecutor):
         return self._describe_loss_here(agent, last_words)
 
 
+@runs_here
 def open_executor(argument: str, site: Site) -> Executor:
     """`--on local`: this machine."""
     if argument:

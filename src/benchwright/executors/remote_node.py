@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
+from benchwright.core.entry_points import own_metadata
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.job import Job
-from benchwright.core.plugins.entry_points import own_metadata
 from benchwright.executors.agent_process import AGENT_FOLDER
 from benchwright.executors.base import Listener
+from benchwright.executors.connection import Connection
 from benchwright.executors.observer import Observer
-from benchwright.executors.ssh_connection import SshConnection
 from benchwright.executors.transfer.depot import Depot, Tree, place_below
 from benchwright.executors.transfer.environments import (
     environment_manifest,
@@ -52,7 +52,7 @@ class RemoteNode:
     """`base`: the base folder here. `remote_dir`: where to put things there; None: below the user's home."""
 
     def __init__(
-        self, connection: SshConnection, *, base: str | None, remote_dir: str | None, stopped: Callable[[], bool]
+        self, connection: Connection, *, base: str | None, remote_dir: str | None, stopped: Callable[[], bool]
     ) -> None:
         self._connection = connection
         self._base = base

@@ -6,8 +6,8 @@ import base64
 import os
 from typing import Any
 
-from benchwright.core.files.private_files import open_to_append
 from benchwright.core.job import Job
+from benchwright.core.private_files import open_to_append
 
 
 class ReturnedFiles:

@@ -1,4 +1,4 @@
-"""Runs jobs on the nodes of a system file: on this machine directly, on others through agents over ssh.
+"""Runs jobs on several nodes: on this machine directly, on others through agents over connections.
 
 Before a node gets its first job it is checked whether it sees the base folder, benchwright and its Python at the same paths,
 on a shared file system. To a node that does not, the agent and all that jobs use are sent, and their streams come back.
@@ -17,19 +17,22 @@ from types import TracebackType
 import msgspec
 
 from benchwright.agent.folder_digest import folder_digest
+from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.core.errors import CannotMeasure
+from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import MAKES_DATA, Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.core.node.system import System
+from benchwright.core.system import System
 from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
-from benchwright.executors.agent_process import AgentProcess, agent_words, listen, new_token
+from benchwright.executors.agent_process import SILENCE_S, AgentProcess, agent_words, listen, new_token
 from benchwright.executors.base import Listener
+from benchwright.executors.connection import Look, Visit, read_look, wait_for
+from benchwright.executors.lease import LeaseKeeper
 from benchwright.executors.local import HERE
 from benchwright.executors.remote_node import RemoteNode
 from benchwright.executors.returned_files import ReturnedFiles
-from benchwright.executors.ssh_connection import Look, SshConnection, Visit, read_look, wait_for
 from benchwright.executors.transfer.environments import NoPython
+from benchwright.executors.via_connection import connection_to
 
 _VISIT_S = 60.0
 _START_S = 60.0
@@ -57,7 +60,7 @@ class ClusterExecutor(AgentExecutor):
         self._python = python
         self._folder = folder
         self._connections = {
-            node.name: SshConnection(node, system.sshkey, python, ssh) for node in system.nodes if not node.local
+            node.name: connection_to(node, system.sshkey, python, ssh) for node in system.nodes if not node.local
         }
         self._here = {HERE, *(node.name for node in system.nodes if node.local)}
         self._machines: dict[str, Machine] = {}
@@ -66,6 +69,7 @@ class ClusterExecutor(AgentExecutor):
         self._apart: dict[str, RemoteNode] = {}  # nodes that share no file system with this machine
         self.without_python: set[str] = set()  # nodes that can run plain programs only
         self._left_behind: set[str] = set()  # nodes where processes may still run
+        self._lease = LeaseKeeper(self._agents.values)
 
     def machine(self) -> Machine:
         """That of the main node."""
@@ -81,8 +85,6 @@ class ClusterExecutor(AgentExecutor):
 
     def _machine_here(self) -> Machine:
         if HERE not in self._machines:
-            from benchwright.agent.machine.fingerprint import read_machine
-
             self._machines[HERE] = read_machine()
         return self._machines[HERE]
 
@@ -169,6 +171,7 @@ class ClusterExecutor(AgentExecutor):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._lease.stop()
         super().__exit__(kind, error, trace)
         for node in self._apart.values():
             node.clean()
@@ -266,6 +269,7 @@ class ClusterExecutor(AgentExecutor):
         token = new_token()
         if node == HERE:
             return AgentProcess.start(agent_words(self._python), token)
+        self._lease.start()
         words = self._connections[node].agent_words(token)
         return AgentProcess.start(words, token, sweep=lambda group: self._sweep_node(node, Mark(token, group)))
 
@@ -301,11 +305,13 @@ class ClusterExecutor(AgentExecutor):
         if node == HERE:
             return self._describe_loss_here(agent, last_words)
         connection = self._connections[node]
-        code = agent.exit_code if agent.exit_code is not None else -9
+        code = connection.ended(agent.exit_code) if agent.exit_code is not None else -9
         if not agent.was_ready:
-            return connection.explain(code, last_words)
-        if last_words or code < 0:
-            detail = f"the connection was lost while it ran: {connection.explain(code, last_words)}"
+            return connection.explain(code, agent.printed)
+        if agent.is_mute:
+            detail = f"{connection}: it has not answered for {SILENCE_S:g} s"
+        elif last_words or code < 0:
+            detail = f"the connection was lost while it ran: {connection.explain(code, agent.printed)}"
         else:
             detail = f"the agent was killed on {connection}"
         if node in self._left_behind:

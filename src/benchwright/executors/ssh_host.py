@@ -13,16 +13,18 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from benchwright.core.errors import CannotMeasure, InvalidInput
+from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.core.node.system import Node, System
+from benchwright.core.system import Node, System
 from benchwright.executors.base import Executor, Listener, Site
 from benchwright.executors.boards.executor import BoardExecutor
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.ssh import ClusterExecutor
-from benchwright.executors.ssh_connection import SshConnection
+from benchwright.executors.via_connection import connection_to
 
 _ADDRESS = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^@:\s/]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d+))?")
 _PYTHON = "python3"
@@ -93,21 +95,29 @@ class HostExecutor:
                 self._open.push(trial.pop_all())
                 return cluster
         digests = None if site.folder is None else os.path.join(site.folder, "artifacts", "digests")
-        connection = SshConnection(self._node, site.system.sshkey, _PYTHON, self._ssh)
+        connection = connection_to(self._node, site.system.sshkey, _PYTHON, self._ssh)
         return self._open.enter_context(
             BoardExecutor(ShellBoard(connection, site.remote_dir, digests), base=site.folder)
         )
 
 
 def open_executor(argument: str, site: Site) -> Executor:
-    """`--on ssh:[USER@]HOST[:PORT]`: all jobs there. `--on ssh`: each where its suite and the system file say."""
+    """`--on ssh:[USER@]HOST[:PORT]`, or the name of a node with `via`: all jobs there. `--on ssh`: each where its suite and
+    the system file say."""
     if not argument:
         if not any(not node.local for node in site.system.nodes):
             raise InvalidInput(
                 "no system file names a node", where="--on ssh", remedy="write --on ssh:HOST, or give --system FILE"
             )
         return ClusterExecutor(site.system, folder=site.folder, remote_dir=site.remote_dir)
-    return HostExecutor(node_named(argument), site)
+    system = site.system if site.system.nodes or site.system.sshkey else site.named_system()
+    via = next((node for node in system.nodes if node.via and node.name == argument), None)
+    return HostExecutor(via or node_named(argument), msgspec.structs.replace(site, system=system))
+
+
+def node_on(on: str) -> Node:
+    """The machine that `--on ssh:HOST` means; the name of the executor may be left out."""
+    return node_named(on.removeprefix("ssh:"))
 
 
 def node_named(address: str) -> Node:

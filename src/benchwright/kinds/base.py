@@ -14,7 +14,7 @@ from benchwright.executors.observer import Observer
 from benchwright.options.table import Options
 from benchwright.plan.base import PlainPlanner, PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.report.base import Contribution, Report
 
 ENTRY_POINT_GROUP = "benchwright.kinds"
@@ -42,7 +42,7 @@ class Kind(Protocol):
     fills_words: bool = False  # whether its command lines are known only once they are planned
 
     def recognises(self, target: str) -> bool:
-        """Whether `target` is of this kind, told from its content where it can be; never raises."""
+        """Whether `target` is of this kind, judged by its content where possible; never raises."""
         ...
 
     def file_in(self, folder: str) -> str | None:
@@ -74,7 +74,7 @@ class Kind(Protocol):
         return msgspec.structs.replace(benchmark, workload=work)
 
     def on_side(self, benchmark: Benchmark, side: str) -> Benchmark:
-        """What the control or the treatment of an A/B must be told to keep apart from the other."""
+        """The benchmark for one side of an A/B, with whatever keeps the two sides apart."""
         return benchmark
 
     def profiled(self, benchmark: Benchmark, folder: str) -> Benchmark | None:
@@ -107,7 +107,7 @@ class Kind(Protocol):
         return {}
 
     def refused(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
-        """Those that `set_up` cannot make ready, as far as is known without fetching anything: why, and what helps."""
+        """Why benchmarks cannot be made ready by `set_up`, and the remedy, as far as known without fetching anything."""
         return {}
 
     def set_up(self, benchmarks: Sequence[Benchmark], options: Options, observer: Observer) -> dict[str, str] | None:
@@ -145,7 +145,7 @@ class Kind(Protocol):
         return []
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
-        """What takes from the events of one launch what is special to this kind."""
+        """Reads what only this kind understands from the events of a launch."""
         return PlainGatherer()
 
     def promises_rate(self, benchmark: Benchmark) -> bool:
@@ -168,7 +168,7 @@ class Kind(Protocol):
         return {}
 
 
-def nothing_ready(told: Sequence[str]) -> str:
+def nothing_ready(reasons: Sequence[str]) -> str:
     """The message of a run in which nothing can be run yet; of many reasons, the first."""
-    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    return "nothing can be run yet: " + "; ".join(told[:_MOST_TOLD]) + more
+    more = f"; and {len(reasons) - _MOST_TOLD} more" if len(reasons) > _MOST_TOLD else ""
+    return "nothing can be run yet: " + "; ".join(reasons[:_MOST_TOLD]) + more

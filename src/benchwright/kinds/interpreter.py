@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchwright.agent.supervise.program_environment import python_path
+from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,10 +48,10 @@ def check_starts(python: str) -> None:
         return  # said when it is started
     if tried.returncode == 0:
         return
-    said = " ".join(line.strip() for line in tried.stderr.partition("\nNote:")[0].splitlines() if line.strip())
+    message = " ".join(line.strip() for line in tried.stderr.partition("\nNote:")[0].splitlines() if line.strip())
     remedy = "give the path of an interpreter, such as ~/.pyenv/versions/3.11.9/bin/python, or of an environment's bin/python"
     raise InvalidInput(
-        f"{path} starts no Python: {said or 'no reason given'}", where=f"--python {python}", remedy=remedy
+        f"{path} starts no Python: {message or 'no reason given'}", where=f"--python {python}", remedy=remedy
     )
 
 
@@ -57,9 +59,6 @@ def ask(python: str, module: str, words: Sequence[str], *, patience_s: float) ->
     """What `module` of benchmodels prints in `python`, which finds the libraries that a launch would: our packages, then $PYTHONPATH."""
     import subprocess
     import tempfile
-
-    from benchwright.agent.supervise.program_environment import python_path
-    from benchwright.artifacts.probe_folder import probe_folder
 
     with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
         ours = str(probe_folder(Path(folder), packages=_PACKAGES))

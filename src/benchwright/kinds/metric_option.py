@@ -28,7 +28,7 @@ from benchwright.core.metric import (
     check_aggregate,
     guess_direction,
 )
-from benchwright.core.numbers.pattern import with_numbers
+from benchwright.core.pattern import with_numbers
 from benchwright.kinds.unit_guess import guess_unit
 from benchwright.options.table import Options
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BrokenPlugin, InvalidInput
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind
 from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner

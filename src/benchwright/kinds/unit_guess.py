@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from benchwright.core.numbers.pattern import NUMBER, first_group
+from benchwright.core.pattern import NUMBER, first_group
 
 _TIMES = {
     "seconds": "s", "second": "s", "secs": "s", "sec": "s", "s": "s",

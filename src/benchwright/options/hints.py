@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from benchwright.core.errors import BrokenPlugin
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 
 ENTRY_POINT_GROUP = "benchwright.hints"
 

@@ -54,6 +54,9 @@ class RunOptions(TypedDict, total=False):
     lock_clocks: str | None
     cores: str | int | Sequence[str | int] | None
     on: str | None
+    nodes: int | None
+    slurm: str | int | Sequence[str | int] | None
+    wait: str | float | None
     platform: str | None
     device_names: Texts
     excluded_devices: Texts
@@ -127,7 +130,6 @@ class RunOptions(TypedDict, total=False):
     offline: bool
     run_type: str | None
     regressed_types: str | int | Sequence[str | int] | None
-    screen_reporter: bool
     android_dir: Text | None
 
     # Results

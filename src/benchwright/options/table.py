@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import SpecRevision
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, ZOO_SCALES
-from benchwright.core.node.system import SuitePaths
+from benchwright.core.revision import RevisionInfo
 from benchwright.core.stop_rule import StopRule, Warmup, parse_repeat, parse_stop_rule, parse_warmup
+from benchwright.core.system import SuitePaths
 from benchwright.options import values
 
 # What a target turned out to be. A script's models are another sort of target than its loop.
@@ -164,12 +164,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cores: Annotated[tuple[int, ...] | None, _row(HOW, "--cores", metavar="LIST", parse=values.cores, common=True, held=True,
         help="Pin to these cores, such as 0,2-3.")] = None
     on: Annotated[str | None, _row(HOW, "--on", metavar="NAME[:ARG]", common=True, names_from="benchwright.executors.registry:EXECUTORS.names", kept=True,
-        help="Where to run: local, ssh:HOST, adb:SERIAL or a plug-in. In full ssh:[USER@]HOST[:PORT]; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
+        help="Where to run: local, ssh:HOST, slurm, ray, adb:SERIAL. In full ssh:[USER@]HOST[:PORT], slurm[:PARTITION] or slurm:job=ID, an allocation of yours; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
+    nodes: Annotated[int, _row(HOW, "--nodes", "count", "N", least=1, kept=True,
+        help="With --on slurm or ray: how many nodes to ask the scheduler for.")] = 1
+    slurm: Annotated[tuple[str, ...], _row(HOW, "--slurm", metavar="OPTIONS", parse=values.slurm_options, kept=True,
+        help="With --on slurm: options for sbatch, as one string, such as '--account=lab --time=30'.")] = ()
+    wait: Annotated[float | None, _row(HOW, "--wait", metavar="TIME", parse=values.wait, of_target=False,
+        help="Give up if the scheduler has granted no nodes after this time, such as 1h.  [default: wait]")] = None
     platform: Annotated[str | None, _row(HOW, "--platform", metavar="NAME",
         help="Run on every device of this platform: android, or host (also linux, mac). Each gets a run of its own. What follows a slash is kept as a label, as in android/clang.")] = None
     device_names: Annotated[tuple[str, ...], _row(HOW, "--devices", "words", "NAME,NAME", parse=values.comma_words,
         help="Only these devices, by name or hash, nodes of $BENCHWRIGHT_SYSTEM among them; see benchwright devices.")] = ()
-    excluded_devices: Annotated[tuple[str, ...], _row(HOW, "--excluded-devices", "words", "NAME,NAME", parse=values.comma_words, aliases=("--excluded_devices",),
+    excluded_devices: Annotated[tuple[str, ...], _row(HOW, "--excluded-devices", "words", "NAME,NAME", parse=values.comma_words,
         help="All but these devices, by name or hash.")] = ()
     remote_dir: Annotated[str | None, _row(HOW, "--remote-dir", metavar="DIR", kept=True,
         help="Folder for files sent to machines that do not see the base folder.  [default: ~/.cache/benchwright/node there]")] = None
@@ -183,7 +189,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="More checks: usage, planning, version, plausibility, or all.")] = ()
 
     # Models
-    runtimes: Annotated[tuple[str, ...], _row(OF_MODELS, "--runtime", "words", "NAME,NAME", parse=values.comma_words, applies=(*_MODELS, SPEC), common=True, aliases=("--backend",), names_from="benchmodels.runtimes.registry:known_runtimes", kept=True, held=True,
+    runtimes: Annotated[tuple[str, ...], _row(OF_MODELS, "--runtime", "words", "NAME,NAME", parse=values.comma_words, applies=(*_MODELS, SPEC), common=True, names_from="benchmodels.runtimes.registry:known_runtimes", kept=True, held=True,
         help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}.  [default: {DEFAULT_RUNTIME}]")] = ()
     devices: Annotated[tuple[str, ...], _row(OF_MODELS, "--device", "words", "NAME,NAME", parse=values.devices, applies=_MODELS, common=True, kept=True, held=True,
         help="Devices: cpu, cuda or cuda:1.  [default: where the script calls the model; of zoos and files cpu]")] = ()
@@ -231,7 +237,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Limit for each step of a build, and for the check of a model's outputs.  [default: 10m]")] = 600.0
 
     # Task files
-    tasks: Annotated[tuple[str, ...], _row(OF_TASKS, "--task", "list", "NAME", applies=(TASKS, SUITE, SPEC, ZOO), common=True, aliases=("--task-name",),
+    tasks: Annotated[tuple[str, ...], _row(OF_TASKS, "--task", "list", "NAME", applies=(TASKS, SUITE, SPEC, ZOO), common=True,
         help="Only this task, entry or test. Of a zoo: models for this task, such as vision. Repeatable.")] = ()
     framework: Annotated[str | None, _row(OF_TASKS, "--framework", metavar="NAME", applies=(TASKS, SPEC),
         help="Of task files: prefix for the keys of the result. Of specifications: the framework, which chooses flags and observer.")] = None
@@ -259,10 +265,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Removes a flag. Repeatable.")] = ()
 
     # Suites
-    configs: Annotated[tuple[str, ...], _row(OF_SUITES, "--config", "list", "SUITE", aliases=("--benchmark-file", "--benchmark_file"),
-        help="A suite, as if named as a target.  [default: $BENCHWRIGHT_CONFIG, else $MILABENCH_CONFIG]")] = ()
+    configs: Annotated[tuple[str, ...], _row(OF_SUITES, "--config", "list", "SUITE",
+        help="A suite, as if named as a target.  [default: $BENCHWRIGHT_CONFIG]")] = ()
     system: Annotated[str | None, _row(OF_SUITES, "--system", metavar="FILE", applies=(SUITE,),
-        help="System file: the machines to run on.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]")] = None
+        help="System file: the machines to run on.  [default: $BENCHWRIGHT_SYSTEM]")] = None
     select: Annotated[tuple[str, ...], _row(OF_SUITES, "--select", "words", "LIST", parse=values.comma_words, applies=(SUITE, *_SWEPT), common=True,
         help="Only these names, groups or tags. Of a folder of scripts or a zoo: labels as key=value. Comma-separated.")] = ()
     exclude: Annotated[tuple[str, ...], _row(OF_SUITES, "--exclude", "words", "LIST", parse=values.comma_words, applies=(SUITE, ZOO),
@@ -287,25 +293,23 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Program for {program}; with a NAME, for {NAME}. Repeatable.")] = ()
     info: Annotated[str | None, _row(OF_SPECS, "--info", metavar="JSON", applies=(SPEC,),
         help="What is measured: treatment, and control to alternate and compare it with, each with program, commit and commit_time. Text or a file.")] = None
-    string_map: Annotated[str | None, _row(OF_SPECS, "--string-map", metavar="JSON", applies=(SPEC,), aliases=("--string_map",),
+    string_map: Annotated[str | None, _row(OF_SPECS, "--string-map", metavar="JSON", applies=(SPEC,),
         help="Values for placeholders, such as '{\"IMAGENET_DIR\": \"/data\"}'. Text or a file.")] = None
-    shared_libs: Annotated[tuple[str, ...], _row(OF_SPECS, "--shared-libs", "words", "FILE,FILE", parse=values.comma_words, applies=(SPEC,), aliases=("--shared_libs",),
+    shared_libs: Annotated[tuple[str, ...], _row(OF_SPECS, "--shared-libs", "words", "FILE,FILE", parse=values.comma_words, applies=(SPEC,),
         help="Shared libraries the programs load.")] = ()
-    root_model_dir: Annotated[str | None, _row(OF_SPECS, "--root-model-dir", metavar="DIR", applies=(SPEC,), aliases=("--root_model_dir",),
+    root_model_dir: Annotated[str | None, _row(OF_SPECS, "--root-model-dir", metavar="DIR", applies=(SPEC,),
         help="Folder for locations that begin with //.")] = None
-    model_cache: Annotated[str | None, _row(OF_SPECS, "--model-cache", metavar="DIR", applies=(SPEC,), aliases=("--model_cache",),
+    model_cache: Annotated[str | None, _row(OF_SPECS, "--model-cache", metavar="DIR", applies=(SPEC,),
         help="Folder for downloaded files.  [default: artifacts in the base folder]")] = None
-    force_model_cache: Annotated[bool, _row(OF_SPECS, "--force-model-cache", "flag", applies=(SPEC,), aliases=("--force_model_cache",),
+    force_model_cache: Annotated[bool, _row(OF_SPECS, "--force-model-cache", "flag", applies=(SPEC,),
         help="Allow a --model-cache inside a git checkout.")] = False
     offline: Annotated[bool, _row(OF_SPECS, "--offline", "flag", applies=(SPEC,), variable="BENCHWRIGHT_OFFLINE",
         help="Fetch nothing; use only files that are on this machine.  [default: $BENCHWRIGHT_OFFLINE]")] = False
-    run_type: Annotated[str | None, _row(OF_SPECS, "--run-type", "choice", applies=(SPEC,), choices=("benchmark", "verify", "regress"), aliases=("--run_type",),
+    run_type: Annotated[str | None, _row(OF_SPECS, "--run-type", "choice", applies=(SPEC,), choices=("benchmark", "verify", "regress"),
         help="Label that says why it is measured.  [default: benchmark]")] = None
-    regressed_types: Annotated[tuple[str, ...], _row(OF_SPECS, "--regressed-types", metavar="JSON", parse=values.regressed_types, applies=(SPEC,), aliases=("--regressed_types",),
+    regressed_types: Annotated[tuple[str, ...], _row(OF_SPECS, "--regressed-types", metavar="JSON", parse=values.regressed_types, applies=(SPEC,),
         help="With --run-type regress: types of records to mark as regressed, such as '[\"NET\"]'.")] = ()
-    screen_reporter: Annotated[bool, _row(OF_SPECS, "--screen-reporter", "flag", applies=(SPEC,), aliases=("--screen_reporter",), of_target=False,
-        help="Accepted for FAI-PEP's sake: the report is always shown.")] = False
-    android_dir: Annotated[str | None, _row(OF_SPECS, "--android-dir", metavar="DIR", applies=(SPEC,), aliases=("--android_dir",),
+    android_dir: Annotated[str | None, _row(OF_SPECS, "--android-dir", metavar="DIR", applies=(SPEC,),
         help="Folder on Android devices.  [default: /data/local/tmp/]")] = None
 
     # Results
@@ -331,11 +335,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Store to put the run into.  [default: $BENCHWRIGHT_STORE, else store.db in the base folder]")] = None
     no_store: Annotated[bool, _row(KEEP, "--no-store", "flag", of_target=False, held=True,
         help="Do not put the run into the store.")] = False
-    local_reporter: Annotated[str | None, _row(KEEP, "--local-reporter", metavar="DIR", aliases=("--local_reporter",), of_target=False,
-        help="Also write the results into this folder, in FAI-PEP's layout.")] = None
-    remote_reporter: Annotated[str | None, _row(KEEP, "--remote-reporter", metavar="URL|CATEGORY", aliases=("--remote_reporter",), of_target=False,
-        help="Also send the results there, in FAI-PEP's form. What cannot be sent waits in the base folder for the next time.")] = None
-    remote_access_token: Annotated[str | None, _row(KEEP, "--remote-access-token", metavar="TOKEN", aliases=("--remote_access_token",), variable="BENCHWRIGHT_REMOTE_TOKEN", of_target=False,
+    local_reporter: Annotated[str | None, _row(KEEP, "--local-reporter", metavar="DIR", of_target=False,
+        help="Also write the results into this folder, a file for each test, for tools that read such folders.")] = None
+    remote_reporter: Annotated[str | None, _row(KEEP, "--remote-reporter", metavar="URL|CATEGORY", of_target=False,
+        help="Also send the results to this server. What cannot be sent waits in the base folder for the next time.")] = None
+    remote_access_token: Annotated[str | None, _row(KEEP, "--remote-access-token", metavar="TOKEN", variable="BENCHWRIGHT_REMOTE_TOKEN", of_target=False,
         help="Token for --remote-reporter, or @FILE that holds it. Others can see a command line: better set $BENCHWRIGHT_REMOTE_TOKEN.")] = None
     show_output: Annotated[bool, _row(KEEP, "--show-output", "flag", common=True, of_target=False, kept=True,
         help="Show what the programs print, on stderr.")] = False
@@ -352,10 +356,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     enough: StopRule | None = None  # when fewer launches than `repeat` will do: seconds, or the precision of the median
     decision: Decision | None = None  # when launches of alternating sides are enough for a verdict
     grace: Annotated[float, Meta(ge=0)] = 5.0  # of a process that was asked to end
-    workers: int | None = None  # $DEEPLEARNING_WORKERS_COUNT, used by two of the driver's compute methods
+    workers: int | None = None  # $DEEPLEARNING_WORKERS_COUNT, used by two of the compute methods of task files
     suite_paths: SuitePaths | None = None  # of suites
     system_options: dict[str, Any] = {}  # of a matrix of runs: sizer.auto, cpu.n_workers…
-    treatment: SpecRevision | None = None  # of a specification, in place of `info`
+    treatment: RevisionInfo | None = None  # of a specification, in place of `info`
     stops_after: str = ""  # build, export: nothing is measured
     sequence_digest: str | None = None  # of the content of `sequence_file`
     one_of_many: bool = False  # the target is a script of a folder, which the user did not name
@@ -385,8 +389,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def zoos(self) -> str:
-        """The folder of environments of zoos' own; empty where those are another machine's, which are not known."""
-        return f"{self.base}/zoos" if self.base and self.on in (None, "local") else ""
+        """The folder of environments of zoos' own; empty without a base folder."""
+        return f"{self.base}/zoos" if self.base else ""
 
     @property
     def definitions(self) -> str:
@@ -397,9 +401,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """What is stored with a run, for resuming it: no paths of ours, and nothing that could be a secret."""
         return Options(**{name: getattr(self, name) for name in KEPT})
 
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The folders to look for scripts in: those of --search-dir, else this one for --all alone."""
+        alone = self.all_scripts and not (self.targets or self.command or self.commands)
+        return self.search_dirs or ((".",) if alone else ())
+
     def until(self, decision: Decision) -> "Options":
         """With as many launches as a verdict needs."""
         return replace(self, repeat=decision.most_launched, decision=decision, enough=None)
+
+    def launched(self, times: int, *, interleave: bool) -> "Options":
+        """With exactly as many launches, and none to warm up."""
+        return replace(
+            self, repeat=times, enough=None, decision=None, warmup_runs=0, interleave=interleave, turns=None
+        )
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """`benchmark` with what these options say about any benchmark; what they leave open is its own."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import PRECISIONS
-from benchwright.core.numbers.quantities import parse_duration, parse_size
+from benchwright.core.quantities import parse_duration, parse_size
 
 
 def words_of(text: str, *, where: str) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def words_of(text: str, *, where: str) -> tuple[str, ...]:
 
 
 def script_args(text: str) -> tuple[str, ...]:
-    """As a shell would split it; `--batch_size 8,--height 64` too, as users of MLAgility write it."""
+    """As a shell would split it; `--batch_size 8,--height 64` too, as some write it."""
     if not any(quote in text for quote in "'\"\\"):
         text = re.sub(r",(?=--[A-Za-z])", " ", text)
     return words_of(text, where="--script-args")
@@ -82,6 +82,14 @@ def timeout(text: str) -> float:
     return _limit(text, "--timeout", "write 90s or 10m, or drop --timeout for no limit")
 
 
+def wait(text: str) -> float:
+    return _limit(text, "--wait", "write 10m or 1h, or drop --wait for no limit")
+
+
+def slurm_options(text: str) -> tuple[str, ...]:
+    return words_of(text, where="--slurm")
+
+
 def find_timeout(text: str) -> float:
     return _limit(text, "--find-timeout", "write 90s, 10m or 2h")
 
@@ -134,7 +142,7 @@ def sample_interval(text: str) -> float:
     return seconds
 
 
-_DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility write them
+_DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}
 
 
 def devices(texts: Sequence[str]) -> tuple[str, ...]:

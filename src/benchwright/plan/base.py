@@ -35,7 +35,9 @@ class JobCommand(msgspec.Struct, frozen=True):
     path: tuple[str, ...] = ()
     files: dict[str, str] = {}
     data_file: str | None = None
+    dialect: str | None = None  # of the lines that it writes to $DATA_FD
     folders: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()  # variables that repeat the plan
     shell: bool = False
     probe: dict[str, Any] = {}  # options for benchprobe besides those of the loop
     echo: bool = False  # show what it prints, even if the user did not ask
@@ -77,7 +79,7 @@ class Planner(Protocol):
         """The processes of one launch."""
         return plain_slots(benchmark, self.context.machine)
 
-    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, launch: int | None) -> JobCommand:
         """How to start the process called `job`."""
         work = benchmark.workload
         return JobCommand(work.words, work.cwd, benchmark.env, shell=work.shell)

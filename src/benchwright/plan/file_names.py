@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,8 +20,6 @@ def safe_name(name: str) -> str:
     if escaped[0] in ".-":
         escaped = f"%{ord(escaped[0]):02X}" + escaped[1:]
     if len(escaped) > _LONGEST:
-        import hashlib
-
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         escaped = escaped[: _LONGEST - 13].rstrip("%") + "~" + digest
     return escaped
@@ -29,20 +28,20 @@ def safe_name(name: str) -> str:
 def stem(
     name: str,
     *,
-    repeat: int | None = None,
+    launch: int | None = None,
     warmup: bool = False,
     device: int | None = None,
     job: int | None = None,
     node: str | None = None,
     tag: Sequence[str] = (),
 ) -> str:
-    """The stem of a job's file names; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`).
+    """The stem of a job's file names; `launch` counts, warm-up ones (`W`) apart from measured ones (`R`).
 
     `node`: set if several machines run one launch together. `tag` stands in place of device, job and node.
     """
     parts = [safe_name(name)]
-    if repeat is not None:
-        parts.append(f"{'W' if warmup else 'R'}{repeat}")
+    if launch is not None:
+        parts.append(f"{'W' if warmup else 'R'}{launch}")
     if tag:
         return ".".join([*parts, *map(safe_name, tag)])
     if device is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -13,20 +14,79 @@ from benchwright.core.machine import Machine
 from benchwright.core.run import Plan
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import probe_settings
+from benchwright.core.stream_dialect import first_installed
 from benchwright.options.table import MOST_LAUNCHES, Options
-from benchwright.plan.base import Kinds, PlanContext, Planner
+from benchwright.plan.base import JobCommand, Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
-from benchwright.plan.order import balanced_blocks, random_blocks
 from benchwright.plan.process_slots import ProcessSlot
 from benchwright.plan.starts import may_start_ahead, with_shared_starts, with_turns_ahead
 from benchwright.plan.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
+# The order in which interleaved benchmarks are launched.
+#
+# Each block holds one launch of every benchmark, so that a block's launches can be compared as pairs. Over the blocks the
+# order is balanced: every benchmark stands equally often in every place and follows every other one equally often (a
+# Williams design), so that neither drift of the machine nor the effect of the predecessor favours one of them.
+# For two benchmarks that is A B, B A, A B, …; where a verdict is wanted it is random within that, by the run's seed, so that no
+# rhythm of the machine can keep step with it.
+
+
+# Four blocks of two benchmarks: balanced, and a block is as often like the one before it as not. Strict alternation would
+# let correlated noise pass for a difference more often (AR .6, 20 pairs: 1.5 % instead of 1 %).
+_FOUR_BLOCKS = ((0, 0, 1, 1), (0, 1, 1, 0), (1, 1, 0, 0), (1, 0, 0, 1))
+
+
+def williams_rows(count: int) -> list[tuple[int, ...]]:
+    """Rows of a Williams design for `count` treatments: `count` rows if even, twice as many if odd."""
+    if count < 1:
+        return []
+    zigzag = [0]
+    low, high = 1, count - 1
+    while len(zigzag) < count:
+        zigzag.append(low)
+        low += 1
+        if len(zigzag) < count:
+            zigzag.append(high)
+            high -= 1
+    rows = [tuple((place + shift) % count for place in zigzag) for shift in range(count)]
+    if count % 2:
+        rows += [tuple(reversed(row)) for row in rows]
+    return rows
+
+
+def balanced_blocks(count: int, blocks: int, *, start: int = 0) -> list[tuple[int, ...]]:
+    """The order within each of `blocks` blocks of `count` benchmarks; `start` rotates the first row."""
+    rows = williams_rows(count)
+    return [rows[(start + block) % len(rows)] for block in range(blocks)] if rows else []
+
+
+def random_blocks(count: int, blocks: int, *, seed: int) -> list[tuple[int, ...]]:
+    """The same, but random: balanced after every 4 blocks of two benchmarks, or after every Williams design."""
+    chance = random.Random(seed)  # noqa: S311
+    rows, made = williams_rows(count), list[tuple[int, ...]]()
+    while rows and len(made) < blocks:
+        if count == 2:
+            made += [rows[row] for row in _FOUR_BLOCKS[_below(4, chance)]]
+        else:
+            made += _shuffled(rows, chance)
+    return made[:blocks]
+
+
+def _shuffled(rows: list[tuple[int, ...]], chance: random.Random) -> list[tuple[int, ...]]:
+    left = list(rows)
+    return [left.pop(_below(len(left), chance)) for _ in rows]
+
+
+def _below(count: int, chance: random.Random) -> int:
+    """A number below `count`. `random()` is the one method whose numbers no version of Python changes."""
+    return int(chance.random() * count)
+
 
 class LaunchSlot(msgspec.Struct, frozen=True):
-    """One launch in the order: which benchmark, which repetition."""
+    """One launch in the order: which benchmark, and which of its launches."""
 
     benchmark: int
-    repeat: int | None
+    launch: int | None
     warmup: bool
     block: int | None
     place: int = 0  # in its block
@@ -76,7 +136,7 @@ def make_plan(
         for position, slot in enumerate(order_of_launches(runnable, options))
     ]
     launches = with_shared_starts(with_turns_ahead(launches, usable_cores), options, goes_on=goes_on)
-    notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
+    notes = {b.name: note for b in runnable if (note := planners.of(b).notes(b))}
     return Plan(
         benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=options.up_to, notes=notes
     )
@@ -110,8 +170,8 @@ def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str
 
 def launches_of(benchmark: Benchmark, options: Options) -> int:
     """How often it is launched: as the user says, else as its target does."""
-    said = options.repeat > 1 or options.up_to
-    return options.repeat if said else benchmark.launches
+    repeats = options.repeat > 1 or options.up_to
+    return options.repeat if repeats else benchmark.launches
 
 
 def order_of_launches(benchmarks: Sequence[Benchmark], options: Options) -> list[LaunchSlot]:
@@ -195,7 +255,7 @@ class _JobMaker:
         reporting = sum(job.reports == "always" for job in jobs)
         if not reporting or all(job.reports != "never" for job in jobs):
             return jobs
-        name = stem(jobs[0].benchmark, repeat=launch.repeat, warmup=launch.warmup)
+        name = stem(jobs[0].benchmark, launch=launch.launch, warmup=launch.warmup)
         ends = (
             LaunchEnd(
                 folder=f"{self._context.folder}/.barrier/{name}.end",
@@ -210,16 +270,8 @@ class _JobMaker:
 
     def _job(self, benchmark: Benchmark, launch: LaunchSlot, position: int, slot: ProcessSlot) -> Job:
         node = slot.node if slot.machines > 1 else None
-        name = stem(
-            benchmark.name,
-            repeat=launch.repeat,
-            warmup=launch.warmup,
-            device=slot.device,
-            job=slot.job,
-            node=node,
-            tag=slot.tag,
-        )
-        command = self._planners.of(benchmark).command(benchmark, slot, name, launch.repeat)
+        name = _job_name(benchmark, launch, slot, node)
+        command = self._planners.of(benchmark).command(benchmark, slot, name, launch.launch)
         barrier = self._barrier(benchmark, launch, slot, node)
         folder, options = self._context.folder, self._context.options
         ahead = command.ahead and barrier is None and may_start_ahead(benchmark, options)
@@ -251,21 +303,23 @@ class _JobMaker:
             sample_interval_s=options.sample_interval,
             echo=options.show_output or command.echo,
             discard_log=options.discard_logs,
-            repeat=launch.repeat,
+            launch=launch.launch,
             warmup=launch.warmup,
             block=launch.block,
             position=position,
             path=command.path,
             files=command.files,
             folders=command.folders,
+            unrecorded=command.unrecorded,
             fetch=command.fetch,
             apart=command.apart,
             cooldown_s=command.cooldown_s,
             wait_s=command.wait_s,
             printed=command.printed,
             data_file=command.data_file,
+            dialect=command.dialect or _dialect_of(command),
             warm=command.warm,
-            build=command.build if launch.repeat in (None, 0) and not launch.warmup else None,
+            build=command.build if launch.launch in (None, 0) and not launch.warmup else None,
         )
 
     def _barrier(
@@ -276,8 +330,25 @@ class _JobMaker:
             return barrier_of_turns(folder, launch.block, size=self._count, rank=launch.place, turn_s=turn_s)
         if slot.together < 2 or slot.reports != "always":
             return None
-        name = stem(benchmark.name, repeat=launch.repeat, warmup=launch.warmup, node=node)
+        name = stem(benchmark.name, launch=launch.launch, warmup=launch.warmup, node=node)
         return JobBarrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)
+
+
+def _job_name(benchmark: Benchmark, launch: LaunchSlot, slot: ProcessSlot, node: str | None) -> str:
+    return stem(
+        benchmark.name,
+        launch=launch.launch,
+        warmup=launch.warmup,
+        device=slot.device,
+        job=slot.job,
+        node=node,
+        tag=slot.tag,
+    )
+
+
+def _dialect_of(command: JobCommand) -> str | None:
+    """Of a program that was given $DATA_FD, but no dialect."""
+    return first_installed() if command.data_file is not None or "DATA_FD" in command.env else None
 
 
 def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None) -> float | None:

@@ -57,7 +57,7 @@ def _in_order_of_starts(jobs: Sequence[Job]) -> list[Job]:
     """Those of one round that can share warm processes come one after another: several run at a time, each from a warm process
     of its own, so a change from one library to another costs as many starts."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(job.warm for job in jobs))}
-    ordered = sorted(jobs, key=lambda job: (job.repeat or 0, kinds[job.warm]))
+    ordered = sorted(jobs, key=lambda job: (job.launch or 0, kinds[job.warm]))
     return [msgspec.structs.replace(job, position=position) for position, job in enumerate(ordered)]
 
 
@@ -85,7 +85,7 @@ def _start(job: Job) -> Hashable:
 
 
 def _layout(job: Job) -> int:
-    return (job.repeat or 0) % _LAYOUTS
+    return (job.launch or 0) % _LAYOUTS
 
 
 def _warm(job: Job) -> Job:

@@ -4,6 +4,6 @@ The stream file is the truth; everything here can be computed again from it.
 """
 
 from benchwright.record.launch import record_launch, record_stream
-from benchwright.record.reading import append_events, is_complete, read_events, stream_checksum
+from benchwright.record.stream_file import append_events, is_complete, read_events, stream_checksum
 
 __all__ = ["append_events", "is_complete", "read_events", "record_launch", "record_stream", "stream_checksum"]

@@ -8,7 +8,7 @@ from typing import Protocol
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.record.verdict import LaunchVerdict
 
 
@@ -19,7 +19,7 @@ class Gatherer(Protocol):
     stopped_early: bool = (
         False  # whether the program was ended in the middle, measured enough: how it ended is not judged
     )
-    observations: int | None = None  # voir: how many count, if the benchmark's stop rule does not say
+    observations: int | None = None  # of a runner: how many count, if the benchmark's stop rule does not say
 
     def add(self, event: Event) -> None:
         """An event that the recorder does not know. If this raises, the line counts as unreadable."""

@@ -6,14 +6,16 @@ from array import array
 
 import msgspec
 
-from benchwright.core.events.voir import VoirRecord
+from benchwright.core.errors import BenchwrightError
 from benchwright.core.note import Note
+from benchwright.core.reported import Reported
+from benchwright.core.stream_dialect import STREAM_DIALECTS, StreamDialect
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.record.loops.loops import ITEMS, MEASURED, LoopKey, LoopRecord
 from benchwright.record.loops.outside_clock import OutsideClock
-from benchwright.record.reading import Event, decode_object
 from benchwright.record.samples import Samples
 from benchwright.record.standstill import is_late
+from benchwright.record.stream_file import Event
 
 _MOST_NOTES = 20
 
@@ -28,8 +30,9 @@ class Fold(msgspec.Struct):
     log_values: dict[str, array[float]] = {}
     given: dict[str, dict[int, list[float]]] = {}  # outside of loops: name → process → values
     outside: OutsideClock = msgspec.field(default_factory=OutsideClock)
-    voir: VoirRecord = msgspec.field(default_factory=VoirRecord)
+    reported: Reported = msgspec.field(default_factory=Reported)  # by an instrument that is not ours
     gatherer: Gatherer = msgspec.field(default_factory=PlainGatherer)  # of the benchmark's kind
+    dialects: dict[str, StreamDialect | None] = {}  # None: it cannot be loaded
     notes: list[Note] = []
     extraction: Event | None = None
     end: Event | None = None
@@ -54,8 +57,8 @@ class Fold(msgspec.Struct):
             case "metric":
                 values = array("d", event["values"])
                 self.log_values.setdefault(str(event["name"]), array("d")).extend(values)
-            case "voir":
-                self._add_voir(event)
+            case "reported":
+                self._add_reported(event)
             case "give":
                 self._add_given(event)
             case "loop":
@@ -106,7 +109,7 @@ class Fold(msgspec.Struct):
     def _begin(self, event: Event) -> None:
         self.start = event
         if isinstance(event.get("wall"), int | float) and isinstance(event.get("t"), int):
-            self.voir.began = (event["t"], event["wall"])
+            self.reported.began = (event["t"], event["wall"])
 
     def _add_steps(self, event: Event) -> None:
         record = self.loop_of(event)
@@ -127,13 +130,23 @@ class Fold(msgspec.Struct):
             if isinstance(value, int | float):
                 self.given.setdefault(name, {}).setdefault(event.get("process", 0), []).append(float(value))
 
-    def _add_voir(self, event: Event) -> None:
+    def _add_reported(self, event: Event) -> None:
+        name = event["dialect"]
+        if name not in self.dialects:
+            self.dialects[name] = self._dialect(name)
+        dialect, self.reported.dialect = self.dialects[name], name
         for line in event["lines"]:
-            said = decode_object(line.encode("utf-8", "replace"))
-            if said is None:
-                self.voir.unread()
+            if dialect is None:
+                self.reported.unread()
             else:
-                self.voir.say(said, event["t"])
+                dialect.read(line, event["t"], self.reported)
+
+    def _dialect(self, name: str) -> StreamDialect | None:
+        try:
+            return STREAM_DIALECTS.load(name)()
+        except BenchwrightError as error:
+            self.notes.append(Note(text=f"what it reported cannot be read: {error.args[0]}"))
+            return None
 
     def _add_message(self, event: Event) -> None:
         said = ("info", "warning", "error") if event.get("source") == "iterate" else ("warning", "error")

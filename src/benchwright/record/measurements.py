@@ -10,14 +10,14 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import CPU_TIME, GPU_TIME, OURS, STEP_CPU, STEP_GPU, Direction, guess_direction
 from benchwright.core.note import Note
-from benchwright.core.results.peak_memory import PEAK_RSS
+from benchwright.core.summary import PEAK_RSS
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, LoopRecord
 from benchwright.record.loops.measurements import given_measurement, loop_measurements, over_ranks
 from benchwright.record.loops.steps import NS, samples_of
 from benchwright.record.notes import loop_choice_notes
+from benchwright.record.reported_rates import ReportedRates
 from benchwright.record.samples import Span, united
-from benchwright.record.voir_rates import VoirMeasured
 
 # A loop's own CPU time counts if no more than this passed beside its measured steps, between the two readings.
 _BETWEEN, _MOST_BETWEEN_NS = 0.05, 5_000_000
@@ -25,10 +25,10 @@ _PREFIX = {"log": "log.", "give": "given."}  # for what a program reports about 
 
 
 def measurements_of(
-    fold: Fold, benchmark: Benchmark, counting: list[LoopRecord], through_voir: VoirMeasured, span: Span | None
+    fold: Fold, benchmark: Benchmark, counting: list[LoopRecord], reported: ReportedRates, span: Span | None
 ) -> tuple[list[Measurement], list[Note]]:
     found: list[Measurement] = _log_measurements(fold, benchmark)
-    notes: list[Note] = list(through_voir.notes)
+    notes: list[Note] = list(reported.notes)
     for record in sorted(fold.loops.values(), key=lambda r: r not in counting):
         if not record.all_steps:
             continue
@@ -40,8 +40,10 @@ def measurements_of(
     found += over_ranks(found, len({r.rank for r in fold.loops.values() if r.rank is not None}))
     notes += loop_choice_notes(fold, benchmark, counting)
     found += _given_outside_loops(fold)
-    for m in through_voir.measurements:  # beside the rate of a loop that we measured ourselves
-        found.append(msgspec.structs.replace(m, metric="voir.rate") if counting and m.metric == "rate" else m)
+    for m in reported.measurements:  # beside the rate of a loop that we measured ourselves
+        found.append(
+            msgspec.structs.replace(m, metric=f"{fold.reported.dialect}.rate") if counting and m.metric == "rate" else m
+        )
     found += fold.gatherer.measurements()
     found += _energy(fold, counting, span) + _time_of_steps(fold, counting, span)
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes

@@ -6,11 +6,11 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.note import Note
-from benchwright.core.secrets.redact import redact_text
+from benchwright.core.secrets import redact_text
 from benchwright.core.stop_rule import NEVER, StopRule
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, TRAIN, LoopRecord
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 
 
 def loop_choice_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -> list[Note]:
@@ -58,7 +58,7 @@ def stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -
         if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
             notes.append(_imprecise(record.name, record.stop))
     expected = rule is not None and ended_well and not fold.gatherer.measures_itself
-    if expected and not counting and not fold.voir.lines:
+    if expected and not counting and not fold.reported.lines:
         notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes
 

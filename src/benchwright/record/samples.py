@@ -10,13 +10,13 @@ from statistics import median
 
 import msgspec
 
+from benchwright.core.conditions import OTHERS_PERCENT, scheduled, waiting_share
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS, Direction, guess_direction
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import OTHERS_PERCENT, scheduled, waiting_share
-from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
+from benchwright.core.summary import PEAK_PSS, PEAK_RSS
 from benchwright.record.loops.steps import NS
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 
 
 class _Series(msgspec.Struct, frozen=True):

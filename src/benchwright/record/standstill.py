@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchwright.core.note import Note
-from benchwright.record.reading import Event
 from benchwright.record.samples import Samples
+from benchwright.record.stream_file import Event
 
 DISTURBING = "suspended"  # the kind of these notes
 _TEXTS = {

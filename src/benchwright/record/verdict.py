@@ -8,16 +8,17 @@ from collections.abc import Sequence
 
 import msgspec
 
+from benchwright.core.aggregates import AggregateError, aggregate
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.events.voir import VoirRecord
+from benchwright.core.columns import not_finite, not_positive
 from benchwright.core.measurement import Measurement, first_bad_sample
 from benchwright.core.metric import REGEX, must_be_positive
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import AggregateError, aggregate
-from benchwright.core.numbers.columns import not_finite, not_positive
-from benchwright.core.numbers.pattern import NUMBER, better_pattern
+from benchwright.core.pattern import NUMBER, better_pattern
+from benchwright.core.reported import Reported
 from benchwright.core.status import Reason, Status
-from benchwright.record.reading import Event
+from benchwright.core.stream_dialect import STREAM_DIALECTS
+from benchwright.record.stream_file import Event
 
 
 class LaunchVerdict(msgspec.Struct, frozen=True):
@@ -34,13 +35,13 @@ def judge(
     end: Event | None,
     extraction: Event | None,
     measurements: Sequence[Measurement],
-    said: VoirRecord | None = None,
+    said: Reported | None = None,
     *,
     needs_rate: bool = False,
 ) -> LaunchVerdict:
     """Even if a loop met its stop rule, what the program did afterwards is judged too.
 
-    `said`: what it reported through voir; `needs_rate`: without a rate it has failed.
+    `said`: what it reported through another tool's instrument; `needs_rate`: without a rate it has failed.
     """
     if end is None:
         return LaunchVerdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine died")
@@ -87,8 +88,8 @@ def _how_it_ended(end: Event, benchmark: Benchmark) -> LaunchVerdict | None:
     return None
 
 
-def _explained(verdict: LaunchVerdict | None, said: VoirRecord | None) -> LaunchVerdict | None:
-    """A crash with the error that voir saw, where it saw one."""
+def _explained(verdict: LaunchVerdict | None, said: Reported | None) -> LaunchVerdict | None:
+    """A crash with the error that the instrument saw, where it saw one."""
     errors = [] if said is None else said.errors or said.late_errors
     if verdict is None or verdict.reason is not Reason.CRASHED or not errors:
         return verdict
@@ -99,27 +100,19 @@ def _explained(verdict: LaunchVerdict | None, said: VoirRecord | None) -> Launch
     )
 
 
-def _said_error(said: VoirRecord | None) -> LaunchVerdict | None:
+def _said_error(said: Reported | None) -> LaunchVerdict | None:
     """The program ended normally, but had reported an error."""
     if said is None or not said.errors:
         return None
     return LaunchVerdict(Status.FAILED, Reason.CRASHED, said.errors[0])
 
 
-def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> LaunchVerdict | None:
+def _no_rate(measurements: Sequence[Measurement], said: Reported | None) -> LaunchVerdict | None:
     if any(m.metric == "rate" and m.samples for m in measurements):
         return None
-    if said is None or not said.lines:
-        why = "nothing came from voir: run the script with voir, and let its voirfile.py `log` what it gives"
-    elif any(said.rates.values()):
-        why = "no rate that came from voir is a positive number"
-    elif not said.phases:
-        why = (
-            "no rate came from voir or in its output: the program may have failed and still exited with 0; see its log"
-        )
-    else:
-        why = 'no rate came from voir: its voirfile.py needs `rate` and `log("rate", …)`, the script voir.iterate'
-        why += " with report_batch=True; a program that ends within the first interval gives none"
+    if said is None or said.dialect not in STREAM_DIALECTS:
+        return LaunchVerdict(Status.FAILED, Reason.NO_DATA, "no rate was reported")
+    why = STREAM_DIALECTS.load(said.dialect)().no_rate(said)
     return LaunchVerdict(Status.FAILED, Reason.NO_DATA, why)
 
 

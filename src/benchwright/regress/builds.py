@@ -22,12 +22,11 @@ import msgspec
 
 from benchwright.artifacts.holds import Holds
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import unwritable, write_own
-from benchwright.environments.locking import locked
+from benchwright.core.stored_file import Unreadable, read_stored_json
+from benchwright.core.whole_file import unwritable, write_own
+from benchwright.environments.locks import locked
 from benchwright.environments.tools import Stopped, Tools
 from benchwright.executors.observer import Observer
-from benchwright.regress.building.environment import inherited_python, make_environment, variables_of
 from benchwright.regress.repository import Commit, SourceRepository
 
 MARKER = "build.json"
@@ -97,69 +96,11 @@ class BuildMarker(msgspec.Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
 
 
-def build(
-    repository: SourceRepository,
-    commit: Commit,
-    recipe: BuildRecipe,
-    cache: Path,
-    observer: Observer | None = None,
-    tools: Tools | None = None,
-) -> BuiltRevision:
-    """The commit, built; from the cache if it was built in the same way before. RevisionNotBuilt if that fails."""
-    if recipe.framework is not None:
-        from benchwright.regress.building.script_builds import build_by_script
-
-        return build_by_script(repository, commit, recipe, cache, observer or Observer(), tools or Tools())
-    making = Making(place_of(repository, commit, recipe, cache), commit.short, observer or Observer(), tools or Tools())
-    with making.alone():
-        if (known := making.known()) is not None:
-            return known
-        began = time.monotonic()
-        with making.anew(repository):
-            making.say("checking it out")
-            source = repository.worktree(commit, making.folder / "source")
-            built = _built(repository, commit, recipe, making, source)
-            built = msgspec.structs.replace(built, seconds=round(time.monotonic() - began, 3))
-            making.finish(BuildMarker(repository=str(repository.root), built=built, command=recipe.command, when=now()))
-        return built
-
-
 def place_of(repository: SourceRepository, commit: Commit, recipe: BuildRecipe, cache: Path) -> Path:
     root = os.path.realpath(repository.root)
     repository_id = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
     name = re.sub(r"[^\w.-]", "-", os.path.basename(root)) or "repository"
     return cache / f"{name}-{repository_id}" / f"{commit.hash[:16]}-{recipe.identity()}"
-
-
-def _built(
-    repository: SourceRepository, commit: Commit, recipe: BuildRecipe, making: Making, source: Path
-) -> BuiltRevision:
-    moved = moved_variables(os.environ, repository.root, source)
-    if recipe.command is None:
-        return BuiltRevision(commit=commit, folder=str(source), env=moved)
-    making.say("making its environment")
-    venv = making.folder / "venv"
-    python = make_environment(venv, inherited_python(recipe.python), repository.root)
-    changes = {**moved, **variables_of(venv)}
-    path = (str(venv / "bin"),)
-    making.say(f"building: {recipe.command}")
-    making.run(["sh", "-c", recipe.command], cwd=source, env=changes, path=path)
-    log = str(making.log)
-    return BuiltRevision(commit=commit, folder=str(source), python=str(python), path=path, env=changes, log=log)
-
-
-def moved_variables(environment: Mapping[str, str], root: Path, source: Path) -> dict[str, str]:
-    """PYTHONPATH with entries in the user's working tree replaced by the same ones in the worktree, if it has any."""
-    old = environment.get("PYTHONPATH", "")
-    entries = [_moved(entry, root, source) for entry in old.split(os.pathsep)]
-    new = os.pathsep.join(entries)
-    return {"PYTHONPATH": new} if new != old else {}
-
-
-def _moved(path: str, root: Path, source: Path) -> str:
-    real, top = os.path.realpath(path), os.path.realpath(root)
-    inside = path and (real == top or real.startswith(top + os.sep))
-    return os.path.normpath(os.path.join(source, os.path.relpath(real, top))) if inside else path
 
 
 def now() -> datetime:
@@ -293,3 +234,81 @@ def checked_recipe(recipe: BuildRecipe) -> BuildRecipe:
     if recipe.command is not None and recipe.framework is not None:
         raise InvalidInput("gives another way to build than --build", where="--framework", remedy="drop one of them")
     return recipe
+
+
+# Builds by a framework's build.sh.
+#
+# <exec_dir>/<framework>/<platform>/<year>/<month>/<day>/<commit>/<framework>_benchmark   what build.sh makes
+#                                                         …/.<commit>.lock, .<commit>.unfinished   while it does
+
+
+def destination_of(commit: Commit, recipe: BuildRecipe) -> Path:
+    """Where build.sh puts its program; the day is the commit's, in UTC."""
+    exec_dir, framework, platform = recipe.exec_dir or "", recipe.framework or "", recipe.platform or ""
+    day = (str(commit.time.year), str(commit.time.month), str(commit.time.day))
+    return Path(os.path.abspath(exec_dir), framework, platform, *day, commit.hash, f"{framework}_benchmark")
+
+
+def build_script(recipe: BuildRecipe) -> Path:
+    """The platform's own, else the framework's; InvalidInput if there is none."""
+    folder = Path(os.path.abspath(recipe.frameworks_dir or ""), recipe.framework or "")
+    for place in (folder / (recipe.platform or "") / "build.sh", folder / "build.sh"):
+        if place.is_file():
+            return place
+    raise InvalidInput(
+        f"there is no build.sh for {recipe.framework} on {recipe.platform}",
+        where=f"--frameworks-dir {recipe.frameworks_dir}",
+        remedy=f"add {folder / (recipe.platform or '') / 'build.sh'}",
+    )
+
+
+def build_by_script(
+    repository: SourceRepository, commit: Commit, recipe: BuildRecipe, cache: Path, observer: Observer, tools: Tools
+) -> BuiltRevision:
+    """A program that is there already is used as it is, whoever built it."""
+    destination = destination_of(commit, recipe)
+    making = Making(destination.parent, commit.short, observer, tools, hidden=True)
+    unfinished = destination.parent.with_name(f".{commit.hash}.unfinished")
+    with making.alone():
+        if destination.exists() and not unfinished.exists():
+            return _result(commit, destination, None, reused=True)
+        began = time.monotonic()
+        script = build_script(recipe)
+        checkout = Making(place_of(repository, commit, recipe, cache), commit.short, observer, tools)
+        with checkout.alone(), checkout.anew(repository), _marked(unfinished, destination.parent):
+            checkout.say("checking it out")
+            source = repository.worktree(commit, checkout.folder / "source")
+            checkout.say(f"building with {script}")
+            checkout.run(["sh", str(script), str(source), str(destination)], cwd=source, env={})
+            if not destination.exists():
+                what = f"{commit.short} could not be built: {script} made no {destination}"
+                raise RevisionNotBuilt(what, checkout.log, last_lines(checkout.log))
+            clear(source)  # all that is used is at the destination
+            repository.forget_worktrees()
+        return _result(commit, destination, checkout.log, seconds=round(time.monotonic() - began, 3))
+
+
+@contextmanager
+def _marked(unfinished: Path, folder: Path) -> Iterator[None]:
+    """While the mark is there, what is in the folder is no build; what was left in it goes first."""
+    if unfinished.exists():
+        clear(folder)
+    unfinished.touch()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        clear(folder)
+        unfinished.unlink(missing_ok=True)
+        raise
+    unfinished.unlink(missing_ok=True)
+
+
+def _result(
+    commit: Commit, destination: Path, log: Path | None, *, reused: bool = False, seconds: float = 0.0
+) -> BuiltRevision:
+    """`program` is what build.sh was asked for; whatever lies beside it has its own name."""
+    beside = sorted(entry for entry in destination.parent.iterdir() if not entry.name.startswith("."))
+    programs = {"program": str(destination)} | {p.name: str(p) for p in beside if p != destination}
+    shown = str(log) if log else None
+    return BuiltRevision(commit=commit, programs=programs, reused=reused, seconds=seconds, log=shown)

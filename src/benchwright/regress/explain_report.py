@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.core.results.comparison import Effect, Verdict
+from benchwright.analysis.operator_times import OperatorChange, OperatorsExplained
+from benchwright.core.comparison import Effect, Verdict
 from benchwright.regress.explain import Explanation
-from benchwright.regress.explain_operators import OperatorChange, OperatorsExplained
-from benchwright.report.document import LUXURY, Cell, Column, Field, ReportTable, Row, table_of, word
+from benchwright.report.document import OPTIONAL, Cell, Column, Field, ReportTable, Row, table_of, word
 from benchwright.report.tables.comparison import MARKS, change, launches_words, metric_words
 from benchwright.report.text.layout import table_lines, wrapped
 from benchwright.report.text.markdown import code, markdown_table, plain
@@ -127,7 +127,7 @@ def _operators(found: OperatorsExplained) -> _Section:
 
 
 def _accounted(found: OperatorsExplained) -> str:
-    """How much of the slow-down the operators account for, and what is left."""
+    """How much of the slow-down the operators account for, and the rest."""
     what = _noun(found)
     if found.slow_down_s is None or found.rest_s is None:
         return f"The {what}s differ by {_signed(found.explained_s)} in all. No shares: it is not known to be slower."
@@ -153,7 +153,7 @@ def _operators_table(found: OperatorsExplained) -> ReportTable:
         Field(Column("treatment", right=True), lambda e: _time(e, e.treatment_s)),
         Field(Column("difference", right=True), _difference),
         Field(Column("share", right=True), lambda e: Cell("" if e.share is None else _percent(e.share), e.share)),
-        Field(Column("runs", right=True, spare=LUXURY), lambda e: Cell(_runs(e))),
+        Field(Column("runs", right=True, drop_priority=OPTIONAL), lambda e: Cell(_runs(e))),
     ]
     table = table_of(fields, found.operators[:_MOST])
     rest = found.operators[_MOST:]
@@ -198,6 +198,6 @@ def _effects_table(effects: Sequence[Effect]) -> ReportTable:
         Field(Column("control", right=True), lambda e: Cell(format_value(e.control, e.unit), e.control)),
         Field(Column("treatment", right=True), lambda e: Cell(format_value(e.treatment, e.unit), e.treatment)),
         Field(Column("change", right=True), lambda e: Cell(change(e), e.ratio)),
-        Field(Column("verdict", spare=1), lambda e: word(e.verdict.value)),
+        Field(Column("verdict", drop_priority=1), lambda e: word(e.verdict.value)),
     ]
     return table_of(fields, effects)

@@ -19,7 +19,7 @@ from benchwright.environments.package_indexes import configured_indexes
 from benchwright.environments.requirement_files import package_name
 from benchwright.environments.tools import Tools
 from benchwright.executors.observer import Observer
-from benchwright.regress.building.environment import InheritedPython, inherited_python, make_environment, variables_of
+from benchwright.regress.build_environment import InheritedPython, inherited_python, make_environment, variables_of
 from benchwright.regress.builds import BuildMarker, BuiltRevision, Making, RevisionNotBuilt, last_lines, now
 
 _KEPT = ("torch",)  # never changed unless named: a newer one may bring gigabytes of libraries for another machine
@@ -75,7 +75,7 @@ def build_packages(
 
 
 def installed_in(built: BuiltRevision) -> dict[str, str]:
-    """What an environment has of its own, beside all that it inherits: package → version."""
+    """The packages installed in an environment itself, without inherited ones: package → version."""
     if built.python is None:
         return {}
     return list_packages(map(str, Path(built.python).parent.parent.glob("lib/python3*/site-packages")))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,8 @@ import msgspec
 
 from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
 from benchwright.core.git_command import GIT, LISTING, git_variables
+from benchwright.core.registry import Registry
+from benchwright.runs.provenance.working_trees import ENTRY_POINT_GROUP, WorkingTrees, nearest_tree
 
 QUICK_S, SLOW_S = 60.0, 3600.0  # what reads the history; what may transfer or check out much
 _FIELDS = "%H%x00%ct%x00%P%x00%s"
@@ -32,13 +35,14 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceRepository(Protocol):
-    """What both git and Mercurial can do."""
+    """A repository of git, or of another system."""
 
-    kind: str
+    kind: str  # the name of its system
+    usual_remote: str
     root: Path
 
     def fetch(self, remote: str) -> None:
-        """Gets what is new there; CannotMeasure if it cannot be reached."""
+        """Fetches new commits; CannotMeasure if the remote cannot be reached."""
         ...
 
     def commit(self, text: str, where: str | None = None) -> Commit:
@@ -72,17 +76,39 @@ class SourceRepository(Protocol):
         ...
 
 
+class RevisionControl(WorkingTrees, Protocol):
+    """A system other than git. Entry-point group: `benchwright.revision_control`; a name is what `--repo` takes."""
+
+    def open(self, folder: str | os.PathLike[str], where: str | None = None) -> SourceRepository:
+        """The repository that holds `folder`; InvalidInput if there is none. `where`: the option that names it."""
+        ...
+
+
+REVISION_CONTROL: Registry[Callable[[], RevisionControl]] = Registry(ENTRY_POINT_GROUP, "system of revision control")
+
+
+def open_repository(folder: str | os.PathLike[str], where: str | None = None) -> SourceRepository:
+    """The nearest one that holds `folder`, of any system; InvalidInput if there is none."""
+    found = nearest_tree(Path(os.path.abspath(folder)))
+    return open_repository_of(GitRepository.kind if found is None else found[1], folder, where)
+
+
+def open_repository_of(kind: str, folder: str | os.PathLike[str], where: str | None = None) -> SourceRepository:
+    """The same of one system."""
+    if kind == GitRepository.kind:
+        return GitRepository.open(folder, where)
+    return REVISION_CONTROL.load(kind, where="--repo")().open(folder, where)
+
+
 class CommandFailed(Exception):
-    """git or hg failed; the text is its own."""
+    """A command of the system failed; the text is its own."""
 
 
 def call(
     argv: Sequence[str], folder: Path, *, within_s: float, env: Mapping[str, str] | None = None, listed: str = ""
 ) -> str:
     """What a program printed; CommandFailed with its own words if it failed, or took longer. `listed`: see `git_variables`."""
-    import subprocess
-
-    variables = git_variables(os.environ, listed) | {"HGPLAIN": "1", "LC_ALL": "C.UTF-8"} | dict(env or {})
+    variables = git_variables(os.environ, listed) | {"LC_ALL": "C.UTF-8"} | dict(env or {})
     try:
         done = subprocess.run(
             argv, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, timeout=within_s
@@ -114,6 +140,7 @@ class GitRepository:
     """A git repository. Open it with `open`."""
 
     kind = "git"
+    usual_remote = "origin"
 
     def __init__(self, root: Path) -> None:
         self.root = root

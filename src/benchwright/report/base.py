@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 import msgspec
 
+from benchwright.core.comparison import Comparison
+from benchwright.core.efficiency import Efficiency, Roofline
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison
-from benchwright.core.results.efficiency import Efficiency
-from benchwright.core.results.roofline import Roofline
-from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
-from benchwright.core.results.summary import Summary
 from benchwright.core.run import Run
+from benchwright.core.score import ScoreComparison, SuiteScore
+from benchwright.core.summary import Summary
 from benchwright.options.table import Options
 from benchwright.report.document import ReportSection, ReportTable
+from benchwright.report.score_rule import RuleScore
 from benchwright.report.text.metrics import headline_metrics
 
 ENTRY_POINT_GROUP = "benchwright.reporters"
@@ -68,7 +68,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rooflines: tuple[Roofline, ...] = ()
     added: Contribution = Contribution()
     score: SuiteScore | None = None  # of a suite
-    milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for
+    by_rule: RuleScore | None = None  # of a suite, if another rule than ours is asked for
     compared: ScoreComparison | None = None  # with the scores of another run
     comparisons: tuple[Comparison, ...] = ()  # between benchmarks of the run
     against: Comparison | None = None  # with another run, metric by metric

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.report.csv import csv_text
 from benchwright.report.notes import merged_texts
 from benchwright.report.tables.comparison import (

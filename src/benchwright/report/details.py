@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import readable_job
-from benchwright.core.numbers.quantities import format_bytes, format_duration
-from benchwright.core.results.provenance import CodeRevision
-from benchwright.core.results.summary import Summary
+from benchwright.core.provenance import CodeRevision
+from benchwright.core.quantities import format_bytes, format_duration
 from benchwright.core.run import Result, Run
+from benchwright.core.summary import Summary
 from benchwright.report.base import Report
 from benchwright.report.tables.percentiles import percentiles_table
 from benchwright.report.text.commands import command_text
@@ -41,13 +41,13 @@ def details(report: Report, annotation: str | None = None) -> str:
 
 def _about(run: Run, annotation: str | None, width: int) -> list[str]:
     labels = ", ".join(f"{key}={value}" for key, value in run.labels.items())
-    said = {
+    texts = {
         "run": run.id,
         "started": run.started + (f", ended {run.ended}" if run.ended else ", not ended"),
         "labels": labels,
         "annotation": annotation,
     }
-    lines = [clip(f" {what}: {text}", width) for what, text in said.items() if text]
+    lines = [clip(f" {what}: {text}", width) for what, text in texts.items() if text]
     return lines + [line for revision in run.revisions for line in wrapped(_revision(revision), width, " ")]
 
 

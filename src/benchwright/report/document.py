@@ -15,7 +15,7 @@ from benchwright.core.note import Note
 
 T = TypeVar("T")
 NONE = "–"  # an empty place in a table: nothing was forgotten there
-LUXURY = 9  # from this `spare` on, a column is only for those who have the room
+OPTIONAL = 9  # from this `drop_priority` on, a column is only for those who have the room
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -37,13 +37,13 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """`spare`: where room is short, the column with the highest one is left out first, and 0 always stays. A column that every
+    """`drop_priority`: where room is short, the column with the highest one is left out first, and 0 always stays. A column that every
     row leaves empty is not shown. `setting`: how it was measured; what is the same in every row is said once, below."""
 
     title: str = ""  # for people; empty: only for machines
     key: str = ""  # in CSV and JSON; empty: only for people
     right: bool = False
-    spare: int = 0
+    drop_priority: int = 0
     quoted: bool = False  # text of others, such as names
     hint: str | None = None
     sort: str = ""  # `number` or `text`: a page can sort by it

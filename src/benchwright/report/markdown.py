@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.core.note import Note
-from benchwright.core.results.provenance import revision_words
+from benchwright.core.provenance import revision_words
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from benchwright.core.errors import InvalidInput
 from benchwright.report.base import Report, Reporter
 from benchwright.report.csv import CsvReporter, csv_text
+from benchwright.report.html.reporter import several_html
 from benchwright.report.tables.scores import score_bodies
 from benchwright.report.text.one_line import clip
 
@@ -18,13 +19,11 @@ VERSION = 1
 def render_several(reporter: Reporter, reports: Sequence[Report], pooled: Report | None = None) -> str:
     """What `reporter` makes of one run, or one document that holds them all; InvalidInput if there can be none.
 
-    `pooled`: all of them as one run, for milabench's score. On the screen and in Markdown it stands for them.
+    `pooled`: all of them as one run, where the scoring rule takes them so. On the screen and in Markdown it stands for them.
     """
     if len(reports) == 1:
         return reporter.render(reports[0])
     if reporter.name == "html":
-        from benchwright.report.html.reporter import several_html
-
         return several_html([*([pooled] if pooled else []), *reports])
     if pooled is not None and reporter.name in ("screen", "markdown"):
         return reporter.render(pooled)
@@ -37,7 +36,7 @@ def render_several(reporter: Reporter, reports: Sequence[Report], pooled: Report
     texts = [reporter.render(report) for report in reports]
     if reporter.name == "json":
         body = {"format": FORMAT, "version": VERSION, "runs": [json.loads(text) for text in texts]}
-        body |= score_bodies(None, pooled.milabench, None) if pooled else {}
+        body |= score_bodies(None, pooled.by_rule, None) if pooled else {}
         return json.dumps(body, indent=1) + "\n"
     if reporter.name == "csv":
         return "".join([texts[0], *(text.partition("\n")[2] for text in texts[1:])])  # one header

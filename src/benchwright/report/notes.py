@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from benchwright.core.conditions import DISTURBING
 from benchwright.core.job import readable_job
+from benchwright.core.launches import noted_of
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import DISTURBING
-from benchwright.core.results.launches import noted_of
-from benchwright.core.results.summary import Summary
 from benchwright.core.run import CheckStatus, Result, Run, culprit
 from benchwright.core.status import Reason, Status
+from benchwright.core.summary import Summary
 from benchwright.report.base import Report
 from benchwright.report.document import Callout, LogTail, MentionedBenchmark
 from benchwright.report.text.metrics import NOISY, efficiency_doubts, metric_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 from benchwright.report.base import ENTRY_POINT_GROUP, Reporter
 
 REPORTERS: Registry[Callable[[], Reporter]] = Registry(ENTRY_POINT_GROUP, "format")

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from benchwright.core.efficiency import Efficiency, share_of_peak
 from benchwright.core.measurement import Measurement
-from benchwright.core.results.efficiency import Efficiency, share_of_peak
-from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run
+from benchwright.core.summary import Summary
 from benchwright.report.base import Report
 from benchwright.report.tables.scores import score_bodies
 from benchwright.report.text.numbers import json_body
@@ -27,7 +27,7 @@ class JsonReporter:
             from benchwright.report.comparison import comparison_body
 
             body["comparisons"] = [comparison_body(each) for each in report.comparisons]
-        return json.dumps(body | score_bodies(report.score, report.milabench, report.compared), indent=1) + "\n"
+        return json.dumps(body | score_bodies(report.score, report.by_rule, report.compared), indent=1) + "\n"
 
 
 def run_body(
@@ -125,7 +125,7 @@ def _launch(launch: Launch) -> dict[str, object]:
         "reason": launch.reason.value if launch.reason else None,
         "detail": launch.detail,
         "warmup": launch.warmup,
-        "repeat": launch.repeat,
+        "launch": launch.launch,
         "block": launch.block,
         "position": launch.position,
         "devices": launch.devices,

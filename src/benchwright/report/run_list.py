@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.quantities import format_bytes
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, table_of, word
 from benchwright.report.text.layout import left_out_words, table_lines
@@ -58,9 +58,9 @@ def run_list(rows: Sequence[RunLine], *, width: int = 80) -> str:
         Field(Column("run"), lambda row: word(one_line(row.id) if len(row.id) <= broadest else " ")),
         Field(Column("status"), lambda row: word(row.status)),
         Field(Column("benchmarks", right=True), lambda row: Cell(_count(row))),
-        Field(Column("size", right=True, spare=1), lambda row: Cell(format_bytes(row.size_bytes))),
-        Field(Column("revision", spare=3), lambda row: Cell(clip(one_line(row.revision), _MOST_REVISION))),
-        Field(Column("host", spare=2, setting=True), lambda row: Cell(row.host)),
+        Field(Column("size", right=True, drop_priority=1), lambda row: Cell(format_bytes(row.size_bytes))),
+        Field(Column("revision", drop_priority=3), lambda row: Cell(clip(one_line(row.revision), _MOST_REVISION))),
+        Field(Column("host", drop_priority=2, setting=True), lambda row: Cell(row.host)),
     ]
     table = table_of(fields, rows)
     head, *lines = table_lines(table, width)

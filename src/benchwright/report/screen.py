@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from benchwright.core.job import readable_job
-from benchwright.core.numbers.quantities import format_bytes, format_duration
-from benchwright.core.results.summary import Summary
+from benchwright.core.quantities import format_bytes, format_duration
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Status
+from benchwright.core.summary import Summary
 from benchwright.report.base import Report
 from benchwright.report.document import ReportSection
 from benchwright.report.notes import (
@@ -96,7 +96,7 @@ def _aside(number: int, result: Result, report: Report, shared: Mapping[str, Sha
     name, width = one_line(result.benchmark.name), report.width
     if result.status is Status.FAILED:
         return [*_trouble(result, name, report), *_notes(number, report, shared)]
-    scored = report.milabench is not None or _has_score(result, report)
+    scored = report.by_rule is not None or _has_score(result, report)
     lines = []
     for s in report.headline(number):
         lines += [] if scored else _metric_lines(s, width)
@@ -232,8 +232,8 @@ def _closing(report: Report, score: ReportSection | None) -> list[str]:
         mark = "⚠ " if note in run.notes else ""
         lines += textwrap.wrap(f" {mark}{note}", width, subsequent_indent="   ")
     if score is not None:
-        said = (*score.about, *score.heading[1:])
-        lines += [line for text in said for line in textwrap.wrap(f" {text}", width, subsequent_indent="   ")]
+        texts = (*score.about, *score.heading[1:])
+        lines += [line for text in texts for line in textwrap.wrap(f" {text}", width, subsequent_indent="   ")]
     elif len(run.results) > 1:
         counts = [(s, sum(r.status is s for r in run.results)) for s in STATUS_ORDER if s is not Status.OK]
         words = [f"{count} {status.value}" for status, count in counts if count]

@@ -13,10 +13,10 @@ from benchwright.analysis.checks.validation import Circumstances, check
 from benchwright.analysis.efficiency import peaks_of, with_peak_checked
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
+from benchwright.core.launches import only_whole, worst_overlap
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
-from benchwright.core.results.launches import only_whole, worst_overlap
-from benchwright.core.results.provenance import History, revisions_of
+from benchwright.core.provenance import History, revisions_of
 from benchwright.core.run import CheckStatus, Launch, Plan, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.runs.base import Kinds
@@ -95,8 +95,8 @@ def result_of(
     """`launches`: those recorded so far. The first failed one gives the result its reason; if all ended well, the first failed
     check does. `validations`: layers requested in addition to those that always run. `promises_rate`: a result without a rate
     has failed."""
-    if said := plan.notes.get(benchmark.name):
-        benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *said))))
+    if note := plan.notes.get(benchmark.name):
+        benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *note))))
     if benchmark.name in plan.skipped:
         reason, detail = plan.skipped[benchmark.name]
         # A capability the machine lacks is not a failure; a missing install, a wrong description, a script that crashed is.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchwright.core.errors import InvalidInput
+from benchwright.options.variables import value_of
 
 
 class BaseFolder:
@@ -21,10 +22,8 @@ class BaseFolder:
 
     @staticmethod
     def choose(given: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> BaseFolder:
-        """`--base`, else $BENCHWRIGHT_BASE (or $MILABENCH_BASE), else the user's data folder."""
-        for name in ("BENCHWRIGHT_BASE", "MILABENCH_BASE"):
-            given = given or environment.get(name)
-        if given:
+        """`--base`, else $BENCHWRIGHT_BASE or another tool's, else the user's data folder."""
+        if given := given or value_of("BENCHWRIGHT_BASE", environment):
             return BaseFolder(_checked(Path(os.path.abspath(Path(given).expanduser()))))
         home = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
         return BaseFolder(_checked(Path(home) / "benchwright"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import alone_in, unwritable, write_own
+from benchwright.core.stored_file import Unreadable, read_stored_json
+from benchwright.core.whole_file import alone_in, unwritable, write_own
 
 BASELINES_VERSION = 1
 

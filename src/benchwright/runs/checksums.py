@@ -10,9 +10,9 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from benchwright.core.files.private_files import file_mode
-from benchwright.core.files.stored_file import read_stored
-from benchwright.core.files.whole_file import write_own
+from benchwright.core.private_files import file_mode
+from benchwright.core.stored_file import read_stored
+from benchwright.core.whole_file import write_own
 from benchwright.record import is_complete, stream_checksum
 
 CHECKSUMS = "checksums.sha256"

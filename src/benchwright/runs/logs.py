@@ -1,6 +1,6 @@
 """The output of measured programs, kept with the run: raw while a job runs, compressed afterwards.
 
-Data lines that voir hid in it are left out: they are in the job's stream.
+Data lines that a program hid in it are left out: they are in the job's stream.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.events.hidden_lines import HiddenLines
-from benchwright.core.files.private_files import not_through_a_link
+from benchwright.core.hidden_lines import HiddenLines
+from benchwright.core.private_files import not_through_a_link
 from benchwright.runs.run_folder import RunFolder
 
 DISCOVERY = "discovery"  # in a run's folder: what scripts told, and what was found in them
@@ -113,7 +113,7 @@ def _text(log: Log, lines: int) -> list[str]:
 
 
 def follow_log(folder: RunFolder, log: Log) -> Iterator[bytes]:
-    """A raw log from its beginning, and what is added, until the run ends or the log is compressed."""
+    """A raw log from its beginning, followed until the run ends or the log is compressed."""
     path = Path(log.path)
     hidden = HiddenLines()
     with open(path, "rb", opener=not_through_a_link) as handle:

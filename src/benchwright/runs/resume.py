@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
+from benchwright.core.aggregates import WORKERS_VARIABLE
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
-from benchwright.core.numbers.aggregates import WORKERS_VARIABLE
 from benchwright.core.status import Reason, Status
 from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder

@@ -15,7 +15,6 @@ runs/<name>.<time>/
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import time
@@ -28,12 +27,14 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from benchwright.core.errors import CannotMeasure, CannotWrite, InvalidInput, RunFolderBusy
-from benchwright.core.files.private_files import PRIVATE_FOLDER, file_mode
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored
-from benchwright.core.files.whole_file import write_own
+from benchwright.core.file_lock import try_lock
+from benchwright.core.health import Mark
 from benchwright.core.machine import Machine
-from benchwright.core.results.provenance import History
-from benchwright.core.secrets.redact import redact_text
+from benchwright.core.private_files import PRIVATE_FOLDER, file_mode
+from benchwright.core.provenance import History
+from benchwright.core.secrets import redact_text
+from benchwright.core.stored_file import Unreadable, decode_stored_json, open_stored, read_stored
+from benchwright.core.whole_file import write_own
 from benchwright.runs.checksums import CHECKSUMS, Checksums
 from benchwright.runs.stored_plan import JOBS_VERSION, PLAN_VERSION, TIME, StoredJobs, StoredPlan, decoded_plan
 
@@ -174,18 +175,17 @@ class RunFolder:
         except OSError as error:
             raise _unwritable(self.path / "lock", error) from error
         with handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            if not try_lock(handle.fileno()):
                 raise RunFolderBusy(
                     f"{self.path} is being written by another benchwright; wait for it, or choose another run"
-                ) from error
+                )
             yield
 
     def remove_unused(self) -> None:
         """Removes a folder into which nothing was planned or measured."""
         with suppress(OSError):
-            (self.path / "lock").unlink(missing_ok=True)
+            for name in ("lock", "allocations.json"):
+                (self.path / name).unlink(missing_ok=True)
             self.path.rmdir()
 
     def is_busy(self) -> bool:
@@ -200,12 +200,9 @@ class RunFolder:
         """Whether another process measures into it; asking changes nothing."""
         try:
             with open_stored(self.path / "lock") as handle:
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+                return not try_lock(handle.fileno(), shared=True)
         except OSError:
-            return False  # never locked, or unknown
-        return False
+            return False  # never locked
 
     def write_plan(self, plan: StoredPlan) -> None:
         self.write("plan.json", plan.without_secrets())
@@ -338,7 +335,7 @@ def _check_version(plan: object, path: Path) -> None:
 
 
 def _check_name(name: str, folder: str) -> None:
-    """InvalidInput for a name that would be no folder of its own below `runs`."""
+    """InvalidInput for a name that is not a single folder below `runs`."""
     if not name.strip() or "/" in name or name.startswith((".", "-")) or not name.isprintable():
         raise InvalidInput(
             f"{name!a} cannot be the name of a run",
@@ -359,3 +356,24 @@ def _unwritable(path: Path, error: OSError) -> DiskTrouble:
     if error.errno == errno.ENOSPC:
         return DiskTrouble(f"{path}: the disk is full; free some space, then resume the run with --resume")
     return DiskTrouble(f"{path}: {error.strerror or error}; choose another folder with --base")
+
+
+# The marks of all agents that wrote into a run folder, from the first line of each stream.
+
+
+_FIRST_BYTES = 4096
+
+
+def read_marks(folder: Path) -> list[Mark]:
+    """Including streams set aside; skips a stream that cannot be read."""
+    found: dict[Mark, None] = {}
+    for path in sorted(folder.glob("*.data")):
+        if not path.is_file():  # reading a pipe would block forever
+            continue
+        try:
+            with open(path, "rb") as stream:
+                first = msgspec.json.decode(stream.read(_FIRST_BYTES).partition(b"\n")[0])
+            found[Mark(msgspec.convert(first["mark"], str), msgspec.convert(first.get("group"), str | None))] = None
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+            continue
+    return list(found)

@@ -9,14 +9,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from benchwright.core import earlier_names
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.files import earlier_names
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, short
 from benchwright.core.job import Job, JobBarrier, Reports
+from benchwright.core.redacted import secrets_of, without_secrets
 from benchwright.core.run import Plan
-from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
-from benchwright.core.secrets.redacted import secrets_of, without_secrets
+from benchwright.core.secrets import redact_body, redact_text, redact_words
 from benchwright.core.status import Reason
+from benchwright.core.stored_file import Unreadable, decode_stored_json, short
 from benchwright.options.table import KEPT, Options
 
 PLAN_VERSION = 1
@@ -130,19 +130,21 @@ class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cwd: str = ""
     shell: bool = False
     env: dict[str, str | None] = {}
+    dialect: str | None = None
     devices: tuple[int, ...] = ()
     node: str = "localhost"
     machines: int = 1
     reports: Reports = "always"
     barrier: JobBarrier | None = None
-    repeat: int | None = None
+    launch: int | None = None
+    repeat: int | None = None  # what earlier versions called it; never written
     warmup: bool = False
     block: int | None = None
     position: int = 0
 
     @classmethod
     def of(cls, job: Job) -> _StoredJob:
-        kept = {name: getattr(job, name) for name in cls.__struct_fields__}
+        kept = {name: getattr(job, name) for name in cls.__struct_fields__ if name != "repeat"}
         kept["argv"] = _shown(job.argv, job.shell)
         kept["env"] = {name: job.env[name] for name in _KEPT_VARIABLES if name in job.env}
         if job.barrier is not None:
@@ -151,7 +153,10 @@ class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def job(self, folder: str) -> Job:
         """As a Job whose files are in `folder`; it cannot be started."""
-        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "repeat"}
+        if self.launch is None:
+            fields["launch"] = self.repeat
+        fields["dialect"] = self.dialect or earlier_names.dialect_of(self.env)
         return Job(**fields, stream=f"{folder}/{self.id}.data", log=f"{folder}/{self.id}.log")
 
 

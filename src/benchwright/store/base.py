@@ -12,14 +12,14 @@ from typing import Protocol, Self
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 
 ENTRY_POINT_GROUP = "benchwright.stores"
 Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
 
-_FORMS = "give a path, sqlite:////path or postgresql://user@host/database"
+_FORMS = "give a path, sqlite:////path, postgresql://user@host/database or https://host"
 # A kind of database without its slashes, or a password in front of a host.
 _NO_PATH = re.compile(
     r"(?:sqlite|postgres|postgresql|mysql|mariadb|oracle|mssql)(?:\+\w+)?:|[^@]*:[^/@]*@", re.IGNORECASE
@@ -130,7 +130,7 @@ class RunStore(Protocol):
         ...
 
     def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
-        """The same of many, by uid and in that order; those that are not stored or damaged are left out."""
+        """Several runs by uid, in that order, without missing and damaged ones."""
         ...
 
     def delete(self, run_id: str) -> bool:
@@ -158,7 +158,7 @@ class RunStore(Protocol):
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with the store; empty if nothing is."""
+        """The problems of the store; empty if it is sound."""
         ...
 
     def duplicates(self) -> list[str]:
@@ -216,3 +216,10 @@ def check_url(url: str, where: str = "--store") -> str:
         remedy = did_you_mean(scheme, STORES.names()) or _FORMS
         raise InvalidInput(f"{shown} is not a kind of store", where=where, remedy=remedy)
     return scheme
+
+
+def check_address(url: str, where: str) -> None:
+    """InvalidInput if no such store can be opened, as far as `url` alone shows: a kind of store may have a `check_address`."""
+    kind = check_url(url, where)
+    if "://" in url and (check := vars(STORES.load(kind)).get("check_address")) is not None:
+        check(url, where)

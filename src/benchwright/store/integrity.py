@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, func, select, text
 
-from benchwright.core.files.stored_file import short
 from benchwright.core.run import Run
+from benchwright.core.stored_file import short
 from benchwright.store.base import Aggregate
-from benchwright.store.ingesting import pack_run
-from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document
-from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack
+from benchwright.store.ingest import pack_run
+from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document, unpacked
+from benchwright.store.samples import DamagedSamples
 from benchwright.store.schema import documents, measurements, results, run_labels, runs, samples, series
 
 _MOST = 20  # problems of one kind
@@ -30,7 +30,7 @@ _OF_MEASUREMENT = ("place", "result", "launch", "measurement", "counted", "warmu
 
 
 def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
-    """What is wrong, at most 20 problems of each kind."""
+    """The problems found, at most 20 of each kind."""
     sqlite = (_pages, _orphans) if connection.dialect.name == "sqlite" else ()
     for found in (*(check(connection) for check in sqlite), _contents(connection, aggregate)):
         yield from islice(found, _MOST)
@@ -67,22 +67,6 @@ def samples_of(connection: Connection, run: int) -> bytes:
     """The arrays of a run, concatenated."""
     query = select(samples.c.data).where(samples.c.run == run).order_by(samples.c.piece)
     return b"".join(map(bytes, connection.execute(query).scalars()))
-
-
-def unpacked(rows: Iterable[Any], arrays: bytes) -> Iterator[tuple[Place, RunSamples | DamagedSamples]]:
-    """The samples of each row of `measurements`, or what is wrong with them."""
-    view, start = memoryview(arrays), 0
-    for m in rows:
-        data = bytes(view[start : start + m.size_bytes])
-        start += m.size_bytes
-        place = (m.result, m.launch, m.measurement)
-        try:
-            if checksum(data) != m.checksum:
-                raise DamagedSamples("its samples have changed since they were stored")
-            values = unpack(Packed(m.encoding, data), m.warmup_samples + m.samples)
-            yield place, RunSamples(values[: m.warmup_samples], values[m.warmup_samples :])
-        except DamagedSamples as error:
-            yield place, error
 
 
 class _Parts(msgspec.Struct):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from benchwright.core.measurement import Measurement
-from benchwright.core.results.stored_run import stored_run
 from benchwright.core.run import Launch, Run
+from benchwright.core.stored_run import stored_run
+from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack_column
 
 ENCODING = "json-zlib"
 Place = tuple[int, int, int]  # which result of the run, which launch of that, which measurement of that
@@ -25,6 +28,27 @@ class RunSamples(msgspec.Struct, frozen=True):
 
 class DamagedDocument(ValueError):
     """The stored document is not a run."""
+
+
+class PackedArray(Protocol):
+    """The array of one measurement, among those of its run: a row of `measurements`, or its copy on the way to a server."""
+
+    @property
+    def result(self) -> int: ...
+    @property
+    def launch(self) -> int: ...
+    @property
+    def measurement(self) -> int: ...
+    @property
+    def warmup_samples(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def checksum(self) -> int: ...
 
 
 def measurements_of(run: Run) -> Iterator[tuple[Place, Launch, Measurement]]:
@@ -48,10 +72,56 @@ def pack_document(run: Run) -> bytes:
     return zlib.compress(json.dumps(body, separators=(",", ":")).encode(), level=1)
 
 
+def unpack_array(array: PackedArray, data: bytes) -> RunSamples:
+    """DamagedSamples unless `data` is what was packed."""
+    values = tuple(unchanged_column(array, data))
+    return RunSamples(values[: array.warmup_samples], values[array.warmup_samples :])
+
+
+def unchanged_column(array: PackedArray, data: bytes) -> Sequence[float]:
+    """The same, warm-up first, in less memory."""
+    if checksum(data) != array.checksum:
+        raise DamagedSamples("its samples have changed since they were stored")
+    return unpack_column(Packed(array.encoding, data), array.warmup_samples + array.samples)
+
+
+def unpacked(rows: Iterable[PackedArray], arrays: bytes) -> Iterator[tuple[Place, RunSamples | DamagedSamples]]:
+    """The samples of each measurement, or what is wrong with them."""
+    view, start = memoryview(arrays), 0
+    for m in rows:
+        data = bytes(view[start : start + m.size_bytes])
+        start += m.size_bytes
+        place = (m.result, m.launch, m.measurement)
+        try:
+            yield place, unpack_array(m, data)
+        except DamagedSamples as error:
+            yield place, error
+
+
+def matched(rows: Sequence[PackedArray], arrays: bytes) -> dict[Place, RunSamples]:
+    """DamagedSamples if the arrays do not match the measurements exactly."""
+    found: dict[Place, RunSamples] = {}
+    for place, samples in unpacked(rows, arrays):
+        if isinstance(samples, DamagedSamples):
+            raise samples
+        found[place] = samples
+    expected = sum(row.size_bytes for row in rows)
+    if expected != len(arrays):
+        raise DamagedSamples(f"its arrays have {len(arrays)} bytes instead of {expected}")
+    return found
+
+
+def unpack_bare(data: bytes, encoding: str, *, most_bytes: int) -> Run:
+    """The run without its samples, from somebody who is not trusted; DamagedDocument also if it is larger than that."""
+    return _read_document(data, encoding, lambda run: _rebuilt(run, measurement=_same, facts=_unmark), most_bytes)
+
+
+def _same(_: Place, measurement: Measurement) -> Measurement:
+    return measurement
+
+
 def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, RunSamples]) -> Run:
     """The run with its samples; DamagedDocument if the two do not fit together."""
-    if encoding != ENCODING:
-        raise DamagedDocument(f"has the unknown encoding '{encoding}'")
 
     def whole(place: Place, measurement: Measurement) -> Measurement:
         return replace(measurement, samples=samples[place].measured, warmup_samples=samples[place].warmup)
@@ -62,8 +132,21 @@ def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, RunSampl
             raise DamagedDocument(f"has {len(expected)} measurements, but {len(samples)} have samples")
         return _rebuilt(run, measurement=whole, facts=_unmark)
 
+    return _read_document(data, encoding, finished, 0)
+
+
+def _read_document(data: bytes, encoding: str, finish: Callable[[Run], Run], most_bytes: int) -> Run:
+    """`most_bytes`: how large it may be; 0 for any size."""
+    if encoding != ENCODING:
+        raise DamagedDocument(f"has the unknown encoding '{encoding}'")
     try:
-        return stored_run(json.loads(zlib.decompress(data)), finish=finished)
+        unpacking = zlib.decompressobj()
+        text = unpacking.decompress(data, most_bytes)
+        if unpacking.unconsumed_tail:
+            raise DamagedDocument(f"is larger than {most_bytes >> 20} MiB")
+        if not unpacking.eof:
+            raise DamagedDocument("is cut off")
+        return stored_run(json.loads(text), finish=finish)
     except DamagedDocument:
         raise
     except (zlib.error, ValueError, RecursionError) as error:  # Unreadable is a ValueError
@@ -99,6 +182,17 @@ def plain(text: str) -> str:
 def labels_json(labels: Mapping[str, str]) -> str:
     """For columns that are searched, so without escapes."""
     return json.dumps({plain(k): plain(v) for k, v in labels.items()}, sort_keys=True, ensure_ascii=False)
+
+
+def folder_bytes(run: Run) -> int:
+    """The size of the run's own folder; 0 if it is not on this machine. An imported run has none: it names a foreign file."""
+    if os.path.basename(run.folder) != run.id:
+        return 0
+    try:
+        with os.scandir(run.folder) as entries:
+            return sum(e.stat(follow_symlinks=False).st_size for e in entries if e.is_file(follow_symlinks=False))
+    except (OSError, ValueError):
+        return 0
 
 
 _TUPLE = "__tuple__"

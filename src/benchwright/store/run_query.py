@@ -12,8 +12,8 @@ from sqlalchemy import Column, ColumnElement, Select, func, select
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, short
 from benchwright.core.status import Status
+from benchwright.core.stored_file import Unreadable, decode_stored_json, short
 from benchwright.store.base import RunFilter, RunRow
 from benchwright.store.run_document import hash_of, plain
 from benchwright.store.schema import results, run_labels, runs
@@ -133,8 +133,8 @@ def _answers(run: RunRow, benchmarks: Sequence[Benchmark], where: RunFilter) -> 
     if where.benchmark is not None:
         yield any(fnmatchcase(b.name, where.benchmark) for b in benchmarks)
     if where.text:
-        said = (run.id, run.name, run.host, *run.labels, *run.labels.values(), run.revision, run.annotation or "")
-        yield any(where.text.casefold() in text.casefold() for text in (*said, *(b.name for b in benchmarks)))
+        texts = (run.id, run.name, run.host, *run.labels, *run.labels.values(), run.revision, run.annotation or "")
+        yield any(where.text.casefold() in text.casefold() for text in (*texts, *(b.name for b in benchmarks)))
 
 
 def label_pairs(labels: Mapping[str, str], benchmarks: Iterable[Benchmark]) -> dict[tuple[str, str], None]:

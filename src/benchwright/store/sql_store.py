@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, delete, inspect, select, update
+from sqlalchemy import Connection, Engine, delete, func, inspect, select, update
 
 from benchwright.core.errors import (
     ForeignStore,
@@ -16,27 +17,22 @@ from benchwright.core.errors import (
     StoreTrouble,
     did_you_mean,
 )
-from benchwright.core.files.stored_file import Unreadable
 from benchwright.core.run import Run
+from benchwright.core.stored_file import Unreadable
 from benchwright.store import schema
 from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry
-from benchwright.store.connecting import (
-    Database,
-    connect,
-    no_store_yet,
-    read_url,
-    reading,
-    set_up_file,
-    writing,
-)
-from benchwright.store.ingesting import insert_or, pack_entry, pack_run, put_runs
-from benchwright.store.integrity import duplicates, problems, samples_of, unpacked
+from benchwright.store.connection import Database, connect, no_store_yet, read_url, reading, set_up_file, writing
+from benchwright.store.errors import told_in_words
+from benchwright.store.ingest import insert_or, pack_entry, pack_received, pack_run, put_runs
+from benchwright.store.integrity import duplicates, problems, samples_of
 from benchwright.store.migrations import load_alembic, upgrade
-from benchwright.store.run_document import DamagedDocument, Place, RunSamples, plain, unpack_document
+from benchwright.store.run_document import DamagedDocument, Place, RunSamples, matched, plain, unpack_document
 from benchwright.store.run_query import row_of, select_runs
 from benchwright.store.samples import DamagedSamples
+from benchwright.store.transfer import ArrayHead, ReceivedRun, RunHead, framed
 
 _REBUILD = "rebuild the store from the run folders: benchwright store rebuild"
+_SERVER_LOCK = 0x62_77_73_65_72_76_65  # any number that no other program uses
 _TOGETHER = 200  # runs that are loaded at once
 _NEAR_RUNS = 1000  # the newest runs, among which to look for a misspelt id
 
@@ -126,14 +122,51 @@ class SqlStore:
                 return unpack_document(document.data, document.encoding, _samples(connection, key))
             except (DamagedDocument, DamagedSamples) as error:
                 what = "the document of run" if isinstance(error, DamagedDocument) else "run"
-                said = f"{what} {run_id}{'' if isinstance(error, DamagedDocument) else ':'} {error}"
-                raise StoreTrouble(said, where=self.where, remedy=_REBUILD) from error
+                message = f"{what} {run_id}{'' if isinstance(error, DamagedDocument) else ':'} {error}"
+                raise StoreTrouble(message, where=self.where, remedy=_REBUILD) from error
 
     def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
         for start in range(0, len(uids), _TOGETHER):
             with self._reading() as connection:
                 found = _loaded(connection, uids[start : start + _TOGETHER])
             yield from found
+
+    def ingest_received(self, received: Sequence[ReceivedRun], *, replace: bool = False) -> int:
+        """`ingest_all` for runs that clients packed; how many of them changed anything.
+
+        DamagedDocument or DamagedSamples if one is not what a client of ours packs; then none is stored.
+        """
+        self._need_current()
+        if not replace:
+            known = self.digests() if len(received) > 1 else {}
+            received = [
+                each
+                for each in received
+                if (known.get(each.uid) if known else self.digest_of(each.uid)) != plain(each.head.digest)
+            ]
+        packed = {each.uid: pack_received(each, self._aggregate) for each in received}
+        if packed:
+            with self._writing() as connection:
+                put_runs(connection, list(packed.values()))
+        return len(packed)
+
+    def packed(self, run_id: str) -> list[bytes]:
+        """The run as it is stored, to be sent and unpacked elsewhere; raises what `load` does, but for damaged samples."""
+        with self._reading() as connection:
+            key = self._key(connection, run_id)
+            r, d, m = schema.runs.c, schema.documents.c, schema.measurements.c
+            document = connection.execute(select(d.encoding, d.data).where(d.run == key)).one_or_none()
+            if document is None:
+                raise StoreTrouble(f"the document of run {run_id} is missing", where=self.where, remedy=_REBUILD)
+            rows = connection.execute(select(schema.measurements).where(m.run == key).order_by(m.place))
+            digest = connection.execute(select(r.digest).where(r.key == key)).scalar_one()
+            head = RunHead(
+                digest=digest,
+                encoding=document.encoding,
+                document_bytes=len(document.data),
+                arrays=[ArrayHead.of(row) for row in rows],
+            )
+            return [*framed(head), bytes(document.data), samples_of(connection, key)]
 
     def delete(self, run_id: str) -> bool:
         with self._writing() as connection:
@@ -146,8 +179,8 @@ class SqlStore:
     def annotate(self, run_id: str, text: str | None) -> None:
         with self._writing() as connection:
             key = self._key(connection, run_id)
-            said = None if text is None else plain(text)
-            connection.execute(update(schema.runs).where(schema.runs.c.key == key).values(annotation=said))
+            annotation = None if text is None else plain(text)
+            connection.execute(update(schema.runs).where(schema.runs.c.key == key).values(annotation=annotation))
 
     def set_baseline(self, name: str, run_id: str) -> None:
         b = schema.baselines
@@ -197,6 +230,23 @@ class SqlStore:
             _refuse_unknown(self.where, _version(connection))
             upgrade(connection)
         self._version = schema.VERSION
+
+    @property
+    def file_path(self) -> Path | None:
+        """None if the store is on a database server."""
+        return self._database.path
+
+    @contextmanager
+    def server_lock(self) -> Iterator[bool]:
+        """Whether nobody else holds this lock of the PostgreSQL database, which ends with its connection."""
+        with told_in_words(self.where), self._engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            got = bool(connection.execute(select(func.pg_try_advisory_lock(_SERVER_LOCK))).scalar())
+            try:
+                yield got
+            finally:
+                if got:  # the connection itself goes back to the pool
+                    connection.execute(select(func.pg_advisory_unlock(_SERVER_LOCK)))
 
     def close(self) -> None:
         self._engine.dispose()
@@ -275,23 +325,11 @@ def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
     """DamagedSamples if the arrays do not match the measurements exactly."""
     m = schema.measurements.c
     rows = connection.execute(select(schema.measurements).where(m.run == key).order_by(m.place)).all()
-    return _matched(rows, samples_of(connection, key))
-
-
-def _matched(rows: Sequence[Any], arrays: bytes) -> dict[Place, RunSamples]:
-    found: dict[Place, RunSamples] = {}
-    for place, samples in unpacked(rows, arrays):
-        if isinstance(samples, DamagedSamples):
-            raise samples
-        found[place] = samples
-    expected = sum(row.size_bytes for row in rows)
-    if expected != len(arrays):
-        raise DamagedSamples(f"its arrays have {len(arrays)} bytes instead of {expected}")
-    return found
+    return matched(rows, samples_of(connection, key))
 
 
 def _loaded(connection: Connection, uids: Sequence[str]) -> list[Run]:
-    """Those that can be read, in the order of `uids`: four queries, however many they are."""
+    """The readable runs, in the order of `uids`: four queries, however many there are."""
     r, d, m, p = schema.runs.c, schema.documents.c, schema.measurements.c, schema.samples.c
     wanted = [plain(uid) for uid in uids]
     keys: dict[str, int] = dict(connection.execute(select(r.id, r.key).where(r.id.in_(wanted))).all())
@@ -308,7 +346,7 @@ def _loaded(connection: Connection, uids: Sequence[str]) -> list[Run]:
         document = documents.get(key)
         with suppress(DamagedDocument, DamagedSamples):
             if document is not None:
-                found.append(unpack_document(document.data, document.encoding, _matched(rows[key], arrays[key])))
+                found.append(unpack_document(document.data, document.encoding, matched(rows[key], arrays[key])))
     return found
 
 

@@ -8,7 +8,7 @@ from builders import benchmark, run
 
 from benchwright.analysis.comparison.alternation import ALTERNATE, alternate
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.results.provenance import CodeRevision
+from benchwright.core.provenance import CodeRevision
 from benchwright.kinds.metric_option import parse_metric_option
 
 

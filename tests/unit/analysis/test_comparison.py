@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from benchwright.analysis.comparison.compare import compare, compare_interleaved, interleaved
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg, paired_ratio, unpaired_ratio
+from benchwright.core.comparison import Comparison, Effect, Verdict
+from benchwright.core.conditions import DISTURBING
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.conditions import DISTURBING
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
 

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from benchwright.analysis.comparison.decided import compare_decided, courses, hardly_counts, looks_of, may_be_decided
 from benchwright.analysis.comparison.disturbed import value_and_disturbance
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.run import Launch, Run
 
 BUSY = Note(text="ran while the machine was busy", kind="busy")

@@ -20,8 +20,7 @@ from benchwright.analysis.efficiency import (
     with_peak_checked,
 )
 from benchwright.core.benchmark import Placement
-from benchwright.core.note import Note
-from benchwright.core.results.efficiency import (
+from benchwright.core.efficiency import (
     BYTES,
     CPU,
     DEVICE,
@@ -33,6 +32,7 @@ from benchwright.core.results.efficiency import (
     Work,
     share_of_peak,
 )
+from benchwright.core.note import Note
 from benchwright.core.run import Check, CheckStatus, Result
 from benchwright.core.status import Status
 

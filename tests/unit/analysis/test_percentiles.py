@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchwright.analysis.statistics.percentiles import bounded, samples_needed, slow_end
 from benchwright.core.metric import Direction
-from benchwright.core.results.summary import Percentile
+from benchwright.core.summary import Percentile
 
 
 def percentile_with_bound(values: list[float], percent: float, *, effective: float | None = None) -> Percentile:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchwright.analysis.roofline import rooflines
+from benchwright.core.efficiency import BYTES, CPU, DEVICE, FLOPS, MEMORY, Efficiency, Peak, Work
 from benchwright.core.note import Note
-from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, MEMORY, Efficiency, Peak, Work
 
 BANDWIDTH, PEAK = 4e12, 600e12  # so the ridge lies at 150 FLOP a byte
 

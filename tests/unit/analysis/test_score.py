@@ -22,8 +22,8 @@ from benchwright.analysis.score import (
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.note import Note
-from benchwright.core.results.score import BenchmarkScore
 from benchwright.core.run import Launch, Result
+from benchwright.core.score import BenchmarkScore
 from benchwright.core.status import Reason, Status
 
 rates = st.floats(0.01, 1e6)

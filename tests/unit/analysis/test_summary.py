@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.summary import summarize
-from benchwright.core.results.launches import overlap
+from benchwright.core.launches import overlap
 from benchwright.core.run import Launch
 
 numbers = st.floats(-1e9, 1e9, allow_nan=False)

@@ -118,7 +118,7 @@ def test_usage_holds_load_and_memory_against_the_suites_thresholds() -> None:
 
 def test_usage_takes_the_size_of_memory_from_the_program_where_the_machine_does_not_tell() -> None:
     (one,) = used(0.9, 0.1).launches
-    told = msgspec.structs.replace(one, facts={"voir": {"gpu_memory_bytes": {"1": float(100 << 30)}}})
+    told = msgspec.structs.replace(one, facts={"reported": {"gpu_memory_bytes": {"1": float(100 << 30)}}})
     assert layer("usage", result("b", told)).explanation == "GPU 1 used 10 % of its memory, less than 50 %"
 
 
@@ -196,8 +196,8 @@ def test_version_says_no_more_than_is_known() -> None:
 
 
 def test_version_of_a_script_that_voir_runs_tells_what_it_was_started_with() -> None:
-    found = result("b", launch(1.0, facts={"voir": {}}))
-    jobs = jobs_of(entry("b", folder={"voir": {}}), gpus=1)
+    found = result("b", launch(1.0, facts={"reported": {"dialect": "voir"}}))
+    jobs = jobs_of(entry("b"), gpus=1)
     said = layer("version", found, planned=(jobs,), packages={"/base/venv/torch/bin/python": {"torch": "2.1"}})
     assert said.status is NEITHER
     assert said.explanation == (

@@ -19,8 +19,8 @@ from fetching import Heard, limits, md5, model, sha256
 
 from benchwright.artifacts.cache import ArtifactCache
 from benchwright.artifacts.unpack import unpack
+from benchwright.core.artifact import Artifact
 from benchwright.core.errors import BenchwrightError, CannotFetch, InvalidInput
-from benchwright.core.files.artifact import Artifact
 
 CONTENT = b"weights" * 1000
 
@@ -359,7 +359,7 @@ FETCH = """
 import sys
 from pathlib import Path
 from benchwright.artifacts.cache import ArtifactCache
-from benchwright.core.files.artifact import Artifact
+from benchwright.core.artifact import Artifact
 folder, url, sha256 = sys.argv[1:]
 print(ArtifactCache(Path(folder)).fetch(Artifact(key="m", filename="m", location=url, sha256=sha256), near=None))
 """

@@ -25,8 +25,8 @@ from certificates import own_certificate
 from fetching import Heard, limits, md5, model, sha256
 
 from benchwright.artifacts.cache import ArtifactCache
+from benchwright.core.artifact import Artifact
 from benchwright.core.errors import CannotFetch, CannotWrite
-from benchwright.core.files.artifact import Artifact
 
 CONTENT = random.Random(1).randbytes(300_000)
 OTHER = random.Random(2).randbytes(300_000)

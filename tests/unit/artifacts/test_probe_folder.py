@@ -95,7 +95,7 @@ def test_what_is_not_ours_is_replaced_and_said(tmp_path: Path, tamper: Callable[
     assert "was replaced" in said[0]
     config = folder / "benchprobe" / "config.py"
     assert config.read_bytes() == (Path(benchprobe.__file__).parent / "config.py").read_bytes()
-    assert sorted(p.name for p in folder.iterdir()) == ["benchmodels", "benchprobe", "benchwright_voirfile.py"]
+    assert sorted(p.name for p in folder.iterdir()) == ["benchmodels", "benchprobe"]
     assert not list(tmp_path.glob(".benchprobe-*"))
     assert probe_folder(tmp_path, said.append, PACKAGES) == folder
     assert len(said) == 1
@@ -103,7 +103,7 @@ def test_what_is_not_ours_is_replaced_and_said(tmp_path: Path, tamper: Callable[
 
 def test_byte_code_that_python_makes_of_it_is_left_alone(tmp_path: Path) -> None:
     folder = probe_folder(tmp_path, packages=PACKAGES)
-    use = "import benchprobe, benchmodels.build.building; print(benchprobe.__file__)"
+    use = "import benchprobe, benchmodels.build.builder; print(benchprobe.__file__)"
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
     done = subprocess.run(
         [sys.executable, "-c", use],
@@ -124,7 +124,7 @@ def test_byte_code_that_python_makes_of_it_is_left_alone(tmp_path: Path) -> None
 
 def test_only_models_get_benchmodels(tmp_path: Path) -> None:
     plain, models = probe_folder(tmp_path), probe_folder(tmp_path, packages=PACKAGES)
-    assert sorted(p.name for p in plain.iterdir()) == ["benchprobe", "benchwright_voirfile.py"]
+    assert sorted(p.name for p in plain.iterdir()) == ["benchprobe"]
     assert (models / "benchmodels" / "__main__.py").is_file()
     assert ScriptKind().probe_packages == ModelFileKind().probe_packages == PACKAGES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmodels.hooks.looking import error_text
+from benchmodels.hooks.import_watch import error_text
 from benchmodels.pytorch.models import is_internal, is_rather_on
 
 TWO_LAYERS = """

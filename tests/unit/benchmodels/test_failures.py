@@ -87,12 +87,12 @@ def test_a_full_disk_is_named_whatever_the_exporter_says(
 
 
 def test_a_build_on_a_full_disk_is_none_even_if_nobody_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    building = pytest.importorskip("benchmodels.build.building")
-    monkeypatch.setattr(building, "has_room", lambda folder: False)
+    builder = pytest.importorskip("benchmodels.build.builder")
+    monkeypatch.setattr(builder, "has_room", lambda folder: False)
     reports = Reports(lambda event: None)
     settings = ModelSettings(identity="x", builds=str(tmp_path))
     with pytest.raises(OSError, match="No space left"):
-        building.Building(settings, runtime_named("openvino"), reports)._write({}, None, None)
+        builder.ModelBuilder(settings, runtime_named("openvino"), reports)._write({}, None, None)
     assert not list(tmp_path.iterdir())
 
 

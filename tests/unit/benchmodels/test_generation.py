@@ -133,7 +133,7 @@ def test_the_first_token_is_known_when_the_models_first_call_ends(torch: Any) ->
 
 
 def test_a_generation_is_no_model_for_a_file(torch: Any, tmp_path: Any) -> None:
-    from benchmodels.build.building import Building
+    from benchmodels.build.builder import ModelBuilder
     from benchmodels.reports import Reports
     from benchmodels.runtimes.registry import runtime_named
     from benchmodels.settings import ModelSettings
@@ -141,7 +141,7 @@ def test_a_generation_is_no_model_for_a_file(torch: Any, tmp_path: Any) -> None:
     told: list[dict[str, Any]] = []
     settings = ModelSettings(mode="build", identity="x", builds=str(tmp_path), runtime="onnxruntime")
     whole = whole_generation(torch.nn.Linear(2, 2))
-    Building(settings, runtime_named("onnxruntime"), Reports(told.append)).build(Captured(whole, (), {}))
+    ModelBuilder(settings, runtime_named("onnxruntime"), Reports(told.append)).build(Captured(whole, (), {}))
     (failure,) = [event for event in told if event["event"] == "failure"]
     assert failure["kind"] == "unsupported"
     assert "--runtime torch-eager" in failure["text"]

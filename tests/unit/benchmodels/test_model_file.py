@@ -10,13 +10,8 @@ import pytest
 from onnx_models import looked_up
 
 from benchmodels.files.file_content import digest_of, files_of
-from benchmodels.files.model_file import (
-    FileInput,
-    described,
-    made_inputs,
-    open_model_file,
-    resolved_shapes,
-)
+from benchmodels.files.loader import open_model_file
+from benchmodels.files.model_file import FileInput, described, made_inputs, resolved_shapes
 from benchmodels.runtimes.base import Unsupported
 
 onnx = pytest.importorskip("onnx")

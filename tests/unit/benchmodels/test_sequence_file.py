@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.build.building import Building, read_reference
+from benchmodels.build.builder import ModelBuilder, read_reference
 from benchmodels.build.sequence_file import BadSequenceFile, digest_of_sequence, read_sequence
 from benchmodels.measure.jobs import MeasureJob
 from benchmodels.reports import Reports
@@ -142,7 +142,7 @@ SEQUENCE = [wrong, "export", named]
     events: list[Any] = []
     module = torch.nn.Linear(3, 2).eval()
     expected = module(torch.ones(1, 3)).detach().numpy()
-    Building(settings, runtime_named("onnxruntime"), Reports(events.append)).build(
+    ModelBuilder(settings, runtime_named("onnxruntime"), Reports(events.append)).build(
         Captured(module, (torch.ones(1, 3),), {})
     )
     assert not [event for event in events if event["event"] == "failure"]
@@ -213,6 +213,6 @@ def built_from_file(folder: Path, text: str, runtime: str) -> tuple[list[Any], P
         input_files={"x": str(folder / "x.npy")},
     )
     events: list[Any] = []
-    Building(settings, runtime_named(runtime), Reports(events.append)).build_file(str(path))
+    ModelBuilder(settings, runtime_named(runtime), Reports(events.append)).build_file(str(path))
     assert {name: (folder / name).read_bytes() for name in before} == before
     return events, build

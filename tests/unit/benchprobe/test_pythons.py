@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[3] / "src"
 IN_MEASURED_PROGRAMS = [
     *SOURCE.glob("benchprobe/**/*.py"),
     *SOURCE.glob("benchmodels/**/*.py"),
-    SOURCE / "benchwright" / "agent" / "voirfile.py",
+    SOURCE / "benchwright" / "compat" / "voir" / "voirfile.py",
 ]
 VERSIONS = ("3.9", "3.10", "3.12", "3.13", "3.14")
 

@@ -104,7 +104,7 @@ def test_an_unknown_command_leads_on(typed: list[str], said: str) -> None:
         ("machine", "no such command: 'machine'; use 'bw doctor --quick'"),
         ("env", "no such command: 'env'; use 'bw doctor --quick'"),
         ("docker", "no such command: 'docker'; write 'docker:' into the system file"),
-        ("slurm_system", "no such command: 'slurm_system'; list the machines"),
+        ("slurm_system", "no such command: 'slurm_system'; not needed: 'bw run SUITE --on slurm:job=ID'"),
         ("tools pin", "no such command: 'tools'; its commands have no group here: use 'bw pin'"),
         ("data prepare-run", "no such command: 'data'; use 'bw run SUITE', which installs and prepares"),
         ("analysis", "no such command: 'analysis'; its commands have no group here: 'analysis NAME' is 'bw NAME'"),

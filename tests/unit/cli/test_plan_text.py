@@ -8,7 +8,7 @@ from suites import ONE_JOB, PATHS, entry, planned
 
 from benchwright.cli.plan import plan_body, plan_text
 from benchwright.core.benchmark import Launcher, Placement
-from benchwright.core.node.system import Container, Node, Sizing, System
+from benchwright.core.system import Container, Node, Sizing, System
 
 
 def test_an_entry_shows_command_environment_and_devices_but_not_every_variable() -> None:
@@ -65,6 +65,7 @@ def test_jobs_say_where_they_go(gpus: int, node: tuple[Node, ...], said: str) ->
     assert f"  {said}\n" in text
 
 
+@pytest.mark.compat
 def test_json_holds_the_whole_environment_without_secrets() -> None:
     system = System(arch="rocm", gpu_count=2)
     body = plan_body(planned(entry("b", env={"HF_TOKEN": "hush", "GONE": None}), gpus=0, system=system))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchwright.core.aggregates import AggregateError, aggregate, workers_count
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import AGGREGATES
-from benchwright.core.numbers.aggregates import AggregateError, aggregate, workers_count
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e150, max_value=1e150)
 some_values = st.lists(finite, min_size=1, max_size=50)

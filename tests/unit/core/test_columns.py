@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.core.numbers import columns
+from benchwright.core import columns
 
 FINITE = st.floats(-1e12, 1e12, allow_nan=False)
 few = st.lists(FINITE, min_size=1, max_size=20)

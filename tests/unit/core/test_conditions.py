@@ -8,10 +8,10 @@ import builders
 import pytest
 from builders import measurement
 
+from benchwright.core.conditions import DISTURBING, conditions_of, undecided, unlike
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import DISTURBING, conditions_of, undecided, unlike
 from benchwright.core.run import Launch
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from voir.smuggle import encode_as_escape_sequence
 
-from benchwright.core.events.hidden_lines import HiddenLines
+from benchwright.core.hidden_lines import HiddenLines
 
 lines = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1, max_size=20)
 shown = st.binary(max_size=10).filter(lambda raw: b"\x1b" not in raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.core.results.launches import only_whole
+from benchwright.core.launches import only_whole
 from benchwright.core.run import Launch, culprit
 from benchwright.core.status import Reason, Status
 
@@ -28,7 +28,7 @@ def test_a_job_that_ran_beside_a_dead_one_does_not_count_and_says_which_and_why(
 def test_how_a_silent_worker_ends_does_not_matter_once_the_others_were_measured_enough() -> None:
     crashed = {"status": Status.FAILED, "reason": Reason.CRASHED, "detail": "exit code 1"}
     silent = Launch(job="b.n1.nolog", facts={"reports": False}, **crashed)
-    enough = Launch(job="b.n0", status=Status.OK, facts={"voir": {"early_stop": True}})
+    enough = Launch(job="b.n0", status=Status.OK, facts={"reported": {"early_stop": True}})
     first, second = only_whole([enough, silent])
     assert (first.counts, second.status, second.counts) == (True, Status.OK, False)
     for other in (job("b.n0"), Launch(job="b.n0", facts=enough.facts, **crashed)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.core.results.provenance import (
+from benchwright.core.provenance import (
     ABSENT,
     CodeRevision,
     History,

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchwright.core.numbers.quantities import format_duration, format_prefixed
+from benchwright.core.quantities import format_duration, format_prefixed
 
 
 @pytest.mark.parametrize(

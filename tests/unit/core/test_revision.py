@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.revision import Revision, RevisionKind, parse_revision
+from benchwright.core.revision import Revision, RevisionKind, parse_revision
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.secrets.kept_variables import kept_variables
-from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
-from benchwright.core.secrets.redacted import secrets_of, without_secrets
+from benchwright.core.kept_variables import kept_variables
+from benchwright.core.redacted import secrets_of, without_secrets
+from benchwright.core.secrets import REDACTED, redact, redact_body, redact_text, redact_words
 
 S = "hunter2x9"  # stands for a password
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9"

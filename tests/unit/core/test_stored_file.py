@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored_json
+from benchwright.core.stored_file import Unreadable, decode_stored_json, open_stored, read_stored_json
 
 
 class Body(msgspec.Struct):

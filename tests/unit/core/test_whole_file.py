@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import CannotWrite, InvalidInput
-from benchwright.core.files.whole_file import unwritable, write_own, write_whole, written_whole
+from benchwright.core.whole_file import unwritable, write_own, write_whole, written_whole
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
@@ -128,7 +128,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
 
 def test_standard_output_that_is_a_file_gets_the_content(tmp_path: Path) -> None:
     code = (
-        "from benchwright.core.files.whole_file import write_whole\n"
+        "from benchwright.core.whole_file import write_whole\n"
         "write_whole('/dev/stdout', b'hello')\n"
         "import os; os.write(1, b'HE')\n"  # the descriptor still leads to that file, as it would in a shell
     )
@@ -157,7 +157,7 @@ def test_whoever_may_only_write_the_file_writes_the_file(tmp_path: Path) -> None
     path.chmod(0o666)
     code = (
         "import os, sys, tempfile\n"
-        "from benchwright.core.files.whole_file import write_whole\n"
+        "from benchwright.core.whole_file import write_whole\n"
         f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
         "os.environ['TMPDIR'] = '/tmp'\n"
         "write_whole(sys.argv[1], b'new')\n"

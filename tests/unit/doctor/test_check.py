@@ -4,10 +4,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchwright.app.run import RunOrder, run
 from benchwright.core.job import Outcome
 from benchwright.doctor import check as doctor
 from benchwright.executors.fake import FakeExecutor
+from benchwright.runner.run import RunOrder, run
 from benchwright.runs.base_folder import BaseFolder
 
 

@@ -6,11 +6,10 @@ import builders
 import msgspec
 import pytest
 
+from benchwright.core.health import CpuHealth, DiskHealth, GpuHealth, Health, MemoryHealth, Pressure, ThermalZone
 from benchwright.core.machine import Machine
-from benchwright.core.node.health import CpuHealth, DiskHealth, GpuHealth, Health, MemoryHealth, Pressure, ThermalZone
 from benchwright.core.note import Note
-from benchwright.doctor.judge_gpus import judge_gpus
-from benchwright.doctor.judge_health import judge_health
+from benchwright.doctor.judge_health import judge_gpus, judge_health
 
 GIB = 1 << 30
 MACHINE = builders.machine(cores=4, cores_total=4, memory_bytes=16 * GIB)

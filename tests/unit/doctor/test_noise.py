@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.comparison.compare import compare_interleaved
-from benchwright.core.node.checkup import Noise
-from benchwright.core.results.comparison import Verdict
-from benchwright.doctor.noise import ENOUGH_PAIRS, SIZES, judge_noise, noise_of
+from benchwright.core.checkup import Noise
+from benchwright.core.comparison import Verdict
+from benchwright.doctor.check import ENOUGH_PAIRS, SIZES, judge_noise, noise_of
 
 seconds = st.floats(min_value=0.05, max_value=5.0)
 some_pairs = st.lists(st.tuples(seconds, seconds), min_size=ENOUGH_PAIRS, max_size=20)

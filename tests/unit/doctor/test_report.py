@@ -6,10 +6,10 @@ import re
 import builders
 import pytest
 
-from benchwright.core.node.checkup import Checkup, Noise
-from benchwright.core.node.health import CpuHealth, DiskHealth, Health, MemoryHealth
+from benchwright.core.checkup import Checkup, Noise
+from benchwright.core.health import CpuHealth, DiskHealth, Health, MemoryHealth
 from benchwright.core.note import Note
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 from benchwright.doctor.report import checkup_json, checkup_text
 
 MACHINE = builders.machine(

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.environments.cuda_builds import PACKAGE, doubtful_packages, lacks_cuda, note_about
+from benchwright.environments.builder import CUDA_BUILDS as PACKAGE
+from benchwright.environments.builder import doubtful_packages, lacks_cuda, note_about
 
 TORCH = """
 class ops:

@@ -9,7 +9,7 @@ from builders import git
 
 from benchwright.core.benchmark import BenchmarkFolder
 from benchwright.environments.tools import Tools
-from benchwright.kinds.suite.setup.definitions import CannotClone, clone
+from benchwright.kinds.suite.setup.install import CannotClone, clone
 
 
 @pytest.fixture

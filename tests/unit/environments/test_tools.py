@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from processes import wait_for
 
-from benchwright.environments.locking import locked
+from benchwright.environments.locks import locked
 from benchwright.environments.tools import Stopped, Tools
 
 PY = sys.executable
@@ -82,7 +82,7 @@ def test_a_tool_does_not_outlive_a_benchwright_that_is_killed(tmp_path: Path) ->
 def test_a_lock_is_waited_for_and_freed_by_a_kill(tmp_path: Path) -> None:
     lock, held = tmp_path / "lock", tmp_path / "held"
     code = (
-        "import sys, time\nfrom benchwright.environments.locking import locked\n"
+        "import sys, time\nfrom benchwright.environments.locks import locked\n"
         "with locked(sys.argv[1]):\n    open(sys.argv[2], 'w').write('yes')\n    time.sleep(600)"
     )
     holder = subprocess.Popen([PY, "-c", code, str(lock), str(held)])

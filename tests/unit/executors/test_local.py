@@ -95,7 +95,7 @@ def test_a_job_that_is_reported_twice_ends_once_and_as_it_was_reported_first(mak
         def on_finished(self, outcome: Outcome) -> None:
             told.append(outcome)
 
-    launch = OpenJobs([make_job("true")], Hear(), {"job": "localhost"})
+    launch = OpenJobs([make_job("true")], Hear(), {"job": "localhost"}, lambda: False)
     fine, lost = Outcome(job="job", exit_code=0), Outcome(job="job", detail="the agent was killed")
     for outcome in (fine, lost):
         launch.take({"say": "finished", "outcome": msgspec.to_builtins(outcome)})

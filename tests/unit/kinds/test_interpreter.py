@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
+from benchwright.kinds.models.zoo.catalogue import forget_listings, listed_zoos
 from benchwright.kinds.runtime_names import runtimes_named
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.decision import Decision
 from benchwright.options.table import Options
-from benchwright.plan.order import balanced_blocks, random_blocks, williams_rows
-from benchwright.plan.placement import order_of_launches
+from benchwright.plan.placement import balanced_blocks, order_of_launches, random_blocks, williams_rows
 
 
 def test_two_commands_alternate_as_abba() -> None:
@@ -56,7 +55,7 @@ def test_warm_up_launches_come_first_and_are_not_in_a_block() -> None:
 def test_without_interleaving_one_benchmark_follows_the_other() -> None:
     slots = order_of_launches(_benchmarks(2), Options(repeat=2))
     assert [s.benchmark for s in slots] == [0, 0, 1, 1]
-    assert [s.repeat for s in slots] == [0, 1, 0, 1]
+    assert [s.launch for s in slots] == [0, 1, 0, 1]
     assert all(s.block is None for s in slots)
 
 
@@ -70,10 +69,10 @@ def test_each_pair_alternates_by_itself() -> None:
 
 def test_a_target_may_ask_for_launches_of_its_own_and_the_user_for_others() -> None:
     benchmarks = _benchmarks(2, launches=3)
-    assert [s.repeat for s in order_of_launches(benchmarks, Options())] == [0, 1, 2, None]
-    assert [s.repeat for s in order_of_launches(benchmarks, Options(repeat=2))] == [0, 1, 0, 1]
+    assert [s.launch for s in order_of_launches(benchmarks, Options())] == [0, 1, 2, None]
+    assert [s.launch for s in order_of_launches(benchmarks, Options(repeat=2))] == [0, 1, 0, 1]
     interleaved = order_of_launches(benchmarks, Options(interleave=True))
-    assert [(s.benchmark, s.block, s.repeat) for s in interleaved] == [(0, 0, 0), (1, 0, None), (0, 1, 1), (0, 2, 2)]
+    assert [(s.benchmark, s.block, s.launch) for s in interleaved] == [(0, 0, 0), (1, 0, None), (0, 1, 1), (0, 2, 2)]
 
 
 def _benchmarks(count: int, *, pairs: str = "", launches: int = 1) -> list[Benchmark]:

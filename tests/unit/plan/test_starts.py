@@ -9,12 +9,12 @@ import pytest
 from builders import job as job_in
 from msgspec.structs import replace
 
-from benchwright.app.launches.job_files import still_to_launch
 from benchwright.core.decision import Decision
 from benchwright.core.job import Job, JobBarrier, JobTurn
 from benchwright.options.table import Options
 from benchwright.plan.starts import overlap_notes, with_shared_starts, with_turns_ahead
 from benchwright.plan.turns import started_together
+from benchwright.runner.prebuild import still_to_launch
 
 
 def job(id: str, **fields: Any) -> Job:
@@ -32,7 +32,7 @@ def test_launches_that_can_share_a_start_are_warm():
 
 @pytest.mark.parametrize(
     "other",
-    [{"env": {"OMP_NUM_THREADS": "1"}}, {"cores": (0,)}, {"cwd": "/elsewhere"}, {"argv": ("other",)}, {"repeat": 1}],
+    [{"env": {"OMP_NUM_THREADS": "1"}}, {"cores": (0,)}, {"cwd": "/elsewhere"}, {"argv": ("other",)}, {"launch": 1}],
 )
 def test_a_launch_that_shares_its_start_with_none_is_cold(other):
     assert warm(job("a"), job("b"), job("c", **other)) == ["a", "b"]
@@ -44,7 +44,7 @@ def test_one_of_a_run_that_goes_on_is_warm():
 
 
 def test_launches_of_a_benchmark_have_different_layouts():
-    jobs = [(job(f"{name}{n}", repeat=n),) for n in range(6) for name in "ab"]
+    jobs = [(job(f"{name}{n}", launch=n),) for n in range(6) for name in "ab"]
     launches = with_shared_starts(jobs, Options(repeat=6))
     assert [each.layout for (each,) in launches if each.id.startswith("a")] == [0, 1, 2, 3, 0, 1]
 
@@ -78,7 +78,7 @@ def test_launches_that_start_early_have_the_other_half_of_the_cores():
 def test_those_of_one_library_start_early_one_after_another():
     turn = JobTurn(folder="/f/.barrier/ahead")
     made = [(n, zoo) for n in range(2) for zoo in ("timm", "torchvision", "timm", "torchvision")]
-    jobs = [(job(f"{zoo}{place}", repeat=n, warm=(zoo,), turn=turn),) for place, (n, zoo) in enumerate(made)]
+    jobs = [(job(f"{zoo}{place}", launch=n, warm=(zoo,), turn=turn),) for place, (n, zoo) in enumerate(made)]
     found = [each for (each,) in with_turns_ahead(jobs, range(8))]
     assert [each.id[-1] for each in found] == ["0", "2", "1", "3", "4", "6", "5", "7"]
     assert [each.position for each in found] == [*range(8)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.record.authorship import Authorship
+from benchwright.record.launch import Authorship
 
 REAL: list[dict[str, Any]] = [
     {"event": kind, "n": n}
@@ -36,7 +36,7 @@ def test_a_stream_without_any_number_is_not_judged() -> None:
 
 
 FORGED = st.fixed_dictionaries(
-    {"event": st.sampled_from(["stream", "start", "sample", "metric", "voir", "extraction", "end", "message"])},
+    {"event": st.sampled_from(["stream", "start", "sample", "metric", "reported", "extraction", "end", "message"])},
     optional={"n": st.one_of(st.integers(-2, 12), st.booleans(), st.floats(0, 9), st.none(), st.text(max_size=1))},
 )
 

@@ -888,7 +888,9 @@ def test_the_share_of_time_spent_waiting_for_data_is_kept() -> None:
 
 def test_a_voir_rate_beside_a_loop_of_ours_keeps_its_own_name() -> None:
     said = ['{"task": "train", "rate": 5.0}'] * 3
-    launch = recorded(loop(), steps("measured", [SECOND]), {"event": "voir", "t": 5, "lines": said})
+    launch = recorded(
+        loop(), steps("measured", [SECOND]), {"event": "reported", "dialect": "voir", "t": 5, "lines": said}
+    )
     assert (samples(launch, "rate"), number(launch, "voir.rate")) == ((10.0,), 5.0)
 
 

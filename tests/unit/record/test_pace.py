@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from benchwright.core.note import Note
-from benchwright.record.loops.pace import uneven_pace
+from benchwright.record.loops.measurements import uneven_pace
 from benchwright.record.loops.steps import Steps
 
 MS = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Runner, Script
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
@@ -20,13 +20,15 @@ from benchwright.record import record_launch
 
 Event = dict[str, Any]
 SECOND = 1_000_000_000
-JOB = builders.job(id="b.D0", benchmark="b", data_file="/s.voir")
+JOB = builders.job(id="b.D0", benchmark="b", data_file="/s.voir", dialect="voir")
 START: Event = {"event": "start", "pid": 7, "t": 0, "wall": 1000.0}
 END: Event = {"event": "end", "exit_code": 0, "duration_s": 60.0, "cpu_s": 1.5, "max_rss_bytes": 1000, "wall": 1060.0}
 
 
 def benchmark(options: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
-    folder = BenchmarkFolder(path="/b", group="g", voir={"options": options or {}})
+    folder = BenchmarkFolder(
+        path="/b", group="g", runner=Runner(name="voir", dialect="milabench", settings={"options": options or {}})
+    )
     return Benchmark(
         name="b",
         workload=Script(path="/b/main.py", args=(), cwd="/b", python="python"),
@@ -37,7 +39,7 @@ def benchmark(options: dict[str, Any] | None = None, **fields: Any) -> Benchmark
 
 def said(*objects: Any, t: int = SECOND) -> Event:
     lines = [text if isinstance(text, str) else json.dumps(text) for text in objects]
-    return {"event": "voir", "t": t, "lines": lines}
+    return {"event": "reported", "dialect": "voir", "t": t, "lines": lines}
 
 
 def rates(*values: float, task: str = "train", first_s: int = 1) -> list[Event]:
@@ -69,7 +71,7 @@ class TestObservations:
         assert rate is not None
         assert (rate.warmup_samples, rate.samples, rate.unit) == ((1.0,), (10.0, 11.0, 12.0), "items/s")
         assert launch.status is Status.OK
-        assert launch.facts["voir"]["early_stop"] is True
+        assert launch.facts["reported"]["early_stop"] is True
 
     @given(count=st.integers(2, 40), wanted=st.integers(1, 40))
     def test_no_more_count_than_the_suite_asks_for_and_none_is_lost(self, count: int, wanted: int) -> None:
@@ -218,7 +220,7 @@ class TestData:
         assert samples(launch, "gpu.load") == (50.0,)  # the other was before it was measured
         assert launch.measurement("gpu.temperature") is None
         assert launch.measurement("gpu.power") is None
-        assert launch.facts["voir"]["gpu_memory_bytes"] == {"0": 1000.0 * 2**20}
+        assert launch.facts["reported"]["gpu_memory_bytes"] == {"0": 1000.0 * 2**20}
 
     def test_accelerators_that_were_sampled_are_not_counted_twice(self) -> None:
         ours = {"event": "sample", "sampler": "nvidia", "device": 0, "t": SECOND, "values": {"memory_bytes": 7.0}}
@@ -232,7 +234,7 @@ class TestData:
 
     def test_phases_are_known(self) -> None:
         launch = recorded(said({"$event": "phase", "$data": {"name": "run_script"}}), *rates(1.0, 2.0))
-        assert launch.facts["voir"]["phases_ns"] == {"run_script": SECOND}
+        assert launch.facts["reported"]["phases_ns"] == {"run_script": SECOND}
 
 
 class TestVerdicts:

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 from small_repository import SmallRepository
 
-from benchwright.regress.building.inventory import RevisionInventory
-from benchwright.regress.builds import BuildRecipe, BuiltRevision, RevisionNotBuilt, build
+from benchwright.regress.build_inventory import RevisionInventory
+from benchwright.regress.builder import build
+from benchwright.regress.builds import BuildRecipe, BuiltRevision, RevisionNotBuilt
 from benchwright.regress.repository import GitRepository
 
 RECIPE = BuildRecipe(command="sh ./make.sh")
@@ -95,8 +96,9 @@ CHILD = """
 import sys
 from pathlib import Path
 import msgspec
-from benchwright.regress.builds import BuildRecipe, build
-from benchwright.regress.building.inventory import RevisionInventory
+from benchwright.regress.builder import build
+from benchwright.regress.builds import BuildRecipe
+from benchwright.regress.build_inventory import RevisionInventory
 from benchwright.regress.repository import GitRepository
 folder, text, cache, recipe = sys.argv[1:]
 repository = GitRepository.open(folder)

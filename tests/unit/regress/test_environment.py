@@ -14,8 +14,9 @@ from local_wheels import make_packages, make_wheel, offline
 from small_repository import SmallRepository
 
 from benchwright.core.errors import InvalidInput
-from benchwright.regress.building.environment import inherited_python, make_environment
-from benchwright.regress.builds import BuildRecipe, RevisionNotBuilt, build
+from benchwright.regress.build_environment import inherited_python, make_environment
+from benchwright.regress.builder import build
+from benchwright.regress.builds import BuildRecipe, RevisionNotBuilt
 from benchwright.regress.packages import build_packages
 from benchwright.regress.repository import GitRepository
 

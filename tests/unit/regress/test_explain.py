@@ -16,15 +16,14 @@ from comparable_runs import benchmark
 from msgspec.structs import replace
 
 from benchwright.analysis.comparison.compare import compare_interleaved
-from benchwright.app.results.compare import compare_commands
+from benchwright.analysis.operator_times import OperatorsExplained, explain_operators
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result
 from benchwright.kinds.function_profile import with_functions_profiled
-from benchwright.regress.explain import Explanation, Profiled, explain, profile_in
-from benchwright.regress.explain_causes import TimeSplit, causes, split_of
-from benchwright.regress.explain_functions import with_functions
-from benchwright.regress.explain_operators import OperatorsExplained, explain_operators
+from benchwright.regress.explain import Explanation, Profiled, TimeSplit, causes, explain, profile_in, split_of
+from benchwright.regress.explain_pairs import with_functions
 from benchwright.regress.explain_report import explanation_body, explanation_markdown, explanation_text
+from benchwright.results.compare import compare_commands
 
 BLOCKS = 8
 

@@ -13,8 +13,8 @@ from comparable_runs import benchmark
 from benchmodels.measure.operators import operators
 from benchmodels.runtimes.base import Inputs
 from benchmodels.runtimes.parts.torch_session import profiled
+from benchwright.analysis.operator_times import explain_operators
 from benchwright.core.run import Result
-from benchwright.regress.explain_operators import explain_operators
 
 CALLS = 5
 

@@ -14,15 +14,20 @@ from comparable_runs import benchmark, result
 from webhook_server import HANG, webhook_server
 
 from benchwright.analysis.comparison.compare import compare, compare_interleaved
+from benchwright.artifacts.outbox import SendLimits
+from benchwright.core.comparison import Comparison
 from benchwright.core.errors import InvalidInput
-from benchwright.core.results.comparison import Comparison
-from benchwright.delivery.attempts import SendLimits
 from benchwright.executors.observer import Observer
-from benchwright.regress.notify.junit import junit_xml
 from benchwright.regress.notify.notice import Finding, Notice, NoticeLink, NoticeOutcome, NoticeVerdict, notice_of
 from benchwright.regress.notify.notify import Notified, notify
-from benchwright.regress.notify.targets import targets_of
-from benchwright.regress.notify.texts import annotation_lines, comment_markdown, marker, notice_text
+from benchwright.regress.notify.targets import (
+    annotation_lines,
+    comment_markdown,
+    junit_xml,
+    marker,
+    notice_text,
+    targets_of,
+)
 
 QUICK = SendLimits(attempts=3, pause_s=0.01, timeout_s=1.0, total_s=20.0)
 NOTHING: dict[str, str] = {}

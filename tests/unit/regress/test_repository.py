@@ -12,7 +12,7 @@ from small_repository import SmallRepository
 
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.regress.repository import CommandFailed, GitRepository, call_git
-from benchwright.regress.working_tree import working_tree_commit
+from benchwright.regress.sides import working_tree_commit
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from small_repository import SmallRepository
 
 from benchwright.core.errors import InvalidInput
 from benchwright.options.table import Options
-from benchwright.regress import working_tree
-from benchwright.regress.belonging import kept_words
-from benchwright.regress.building.environment import InheritedPython, has_editable_install
+from benchwright.regress import sides
+from benchwright.regress.build_environment import InheritedPython, has_editable_install
 from benchwright.regress.repository import GitRepository
-from benchwright.regress.variation import Variation
-from benchwright.regress.working_tree import working_tree_commit
+from benchwright.regress.revision_paths import kept_words
+from benchwright.regress.sides import working_tree_commit
+from benchwright.runner.variation import Variation
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_changes_new_files_and_removals_are_in_it_and_ignored_files_are_not(made
 
 
 def test_much_that_git_does_not_know_is_not_copied(made: SmallRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working_tree, "_MOST_NEW_BYTES", 10)
+    monkeypatch.setattr(sides, "_MOST_NEW_BYTES", 10)
     (made.folder / "weights.bin").write_bytes(bytes(11))
     with pytest.raises(InvalidInput, match=r"11 B of files that git does not know; ignore them \(.gitignore\)"):
         working_tree_commit(GitRepository.open(made.folder))

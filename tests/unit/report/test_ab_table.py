@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 from benchwright.report.tables.ab import ab_text
 
 

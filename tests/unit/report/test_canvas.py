@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.report.text.canvas import axis_marks, scatter
+from benchwright.report.figures.text import axis_marks, scatter
 
 
 def rows_of_dots(lines: list[str]) -> list[str]:

@@ -12,13 +12,13 @@ import builders
 import msgspec
 import pytest
 
-from benchwright.app.results.compare import failing
+from benchwright.core.comparison import Comparison, Difference, Effect, Verdict
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 from benchwright.report.comparison import comparison_body, comparison_csv, comparison_markdown, comparison_text
 from benchwright.report.html.comparison import comparison_html
+from benchwright.results.compare import failing
 
 EFFECT = Effect(
     benchmark="train",

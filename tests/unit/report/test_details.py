@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from suite_runs import benchmark, launch, measured, result, run
 
-from benchwright.app.after_run import report_of
 from benchwright.core.benchmark import Command, Script
 from benchwright.core.run import Check, CheckStatus
 from benchwright.report.base import Report
 from benchwright.report.details import details
 from benchwright.report.html.reporter import HtmlReporter
+from benchwright.results.after_run import report_of
 
 SUITES = Script(path="/suite/resnet/main.py", args=("--batch", "auto_batch(8)"), cwd="/suite/resnet", python="")
 

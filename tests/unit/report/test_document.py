@@ -13,21 +13,21 @@ import pytest
 from suite_runs import launch as suite_launch
 from suite_runs import measured, on_devices, result, run
 
-from benchwright.app.after_run import report_of
-from benchwright.app.results.compare import render
-from benchwright.app.results.scoring import Scoring
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
-from benchwright.report.html.tables import html_table
 from benchwright.report.registry import reporter_named
 from benchwright.report.tables.comparison import comparison_table
+from benchwright.report.tables.html import html_table
 from benchwright.report.tables.scores import OURS
 from benchwright.report.text.layout import table_lines
 from benchwright.report.text.markdown import markdown_table
+from benchwright.results.after_run import report_of
+from benchwright.results.compare import render
+from benchwright.results.scores import Scoring
 
 FORMATS = ("screen", "markdown", "html", "csv", "json")
 BUSY = Note(text="ran while the machine was busy", evidence="got 36 % of the CPU time it wanted", kind="busy")

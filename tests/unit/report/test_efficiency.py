@@ -9,11 +9,11 @@ from typing import Any
 from efficient_runs import peak, told, working
 from suite_runs import launch, result, run
 
-from benchwright.app.after_run import report_of
-from benchwright.core.results.efficiency import CPU, FLOPS, Peak, Work
+from benchwright.core.efficiency import CPU, FLOPS, Peak, Work
 from benchwright.core.run import Result
 from benchwright.report.details import details
 from benchwright.report.registry import reporter_named
+from benchwright.results.after_run import report_of
 
 BOTH = (result("resnet", working(3.0, per_item=1e11)), peak([10.0], per_item=1e11))
 EARLIER = {Work(FLOPS, "fp32", CPU): Peak(value=2e11, benchmark="matmul", run="old.1")}

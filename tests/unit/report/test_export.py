@@ -54,7 +54,7 @@ def a_run(name: str = "r.1") -> Run:
         Launch(
             job="a",
             status=Status.OK,
-            repeat=0,
+            launch=0,
             measurements=(
                 measurement((0.1 + 0.2, math.nan, math.inf, -math.inf), warmup_samples=(5e-324, 1e300)),
                 measurement((1.0,), labels={"device": "0", "odd": ODD}),
@@ -62,7 +62,7 @@ def a_run(name: str = "r.1") -> Run:
             notes=(Note(text="n", evidence="f"),),
             facts={"loops": [{"name": "train", "share": 0.5}]},
         ),
-        Launch(job="b", status=Status.FAILED, reason=Reason.CRASHED, repeat=1, exit_code=1, duration_s=0.5),
+        Launch(job="b", status=Status.FAILED, reason=Reason.CRASHED, launch=1, exit_code=1, duration_s=0.5),
     )
     machine = Machine(
         hostname="h",
@@ -174,7 +174,7 @@ class TestLongTables:
         found = [
             (
                 r["job"],
-                int(r["repeat"]) if r["repeat"] else None,
+                int(r["launch"]) if r["launch"] else None,
                 r["status"],
                 r["phase"],
                 int(r["index"]),
@@ -197,7 +197,7 @@ class TestLongTables:
                 "DOUBLE",
             ]
             rows = [dict(zip(COLUMNS, row, strict=True)) for row in table.fetchall()]
-        keys = ("job", "repeat", "status", "phase", "index", "value")
+        keys = ("job", "launch", "status", "phase", "index", "value")
         assert repr([tuple(row[k] for k in keys) for row in rows]) == repr(EXPECTED)
         assert {(r["run"], r["benchmark"], r["metric"], r["unit"]) for r in rows} == {("r.1", ODD, "rate", "it/s")}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import suite_runs
 from example_reports import ordinary_report, report, result
 
-from benchwright.app.after_run import headline_of
 from benchwright.core.status import Reason, Status
 from benchwright.report.run_list import headline_words
+from benchwright.results.after_run import headline_of
 
 
 def test_one_benchmark_is_known_by_its_metric() -> None:

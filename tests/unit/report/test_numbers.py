@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from suite_runs import benchmark, launch, measured, result, run
 
-from benchwright.app.after_run import report_of
 from benchwright.report.base import Report
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.screen import ScreenReporter
 from benchwright.report.text.numbers import format_ends, format_value, time_between
+from benchwright.results.after_run import report_of
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from example_reports import loop_launch, report, result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.app.after_run import summaries_of
-from benchwright.core.results.summary import Percentile
+from benchwright.core.summary import Percentile
 from benchwright.report.base import Report
 from benchwright.report.csv import CsvReporter
 from benchwright.report.details import details
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.run_json import JsonReporter
 from benchwright.report.text.metrics import PERCENTILES, bound_words
+from benchwright.results.after_run import summaries_of
 
 
 @dataclass

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from suite_runs import failed, launch, measured, on_devices, result, run
 
-from benchwright.app.after_run import report_of
-from benchwright.app.results.scoring import Scoring
 from benchwright.core.note import Note
 from benchwright.core.run import Check, CheckStatus, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.registry import reporter_named
+from benchwright.report.score_rule import SCORES
+from benchwright.results.after_run import report_of
+from benchwright.results.scores import Scoring
 
 WARNING = Check(layer="plausibility", status=CheckStatus.WARNED, explanation="one rate is odd")
 PASSING = Check(layer="error", status=CheckStatus.PASSED, explanation="the one launch ended with exit code 0")
@@ -136,24 +137,14 @@ def test_another_runs_scores_are_set_beside() -> None:
     assert body(on_devices("a", (100.0,)), against=before)["compared"]["score"]["ratio"] == pytest.approx(2.0)
 
 
-def test_milabenchs_figures_stand_as_in_their_report() -> None:
-    facts = {"milabench": {"success": True, "device": None, "weight": 2, "enabled": True}}
-    shown = text(result("b", launch(1.0, 10.0, 20.0, 30.0, 90.0, facts=facts)), rule="milabench", price=42.0)
-    lines = [line.split() for line in shown.splitlines()]
-    assert lines[0] == ["benchmark", "fail", "n", "ngpu", "perf", "sem%", "std%", "score", "weight"]
-    assert lines[1] == ["b", "0", "1", "0", "20.00", "23.6%", "40.8%", "20.00", "2.00"]
-    assert " Failure rate: 0.00% (PASS)\n Score: 21.00\n Price: 42.00\n Price / Score: 2.00\n" in shown
-
-
 def test_json_has_scores_weights_devices_and_checks() -> None:
     checked = msgspec.structs.replace(on_devices("a", (50.0, 100.0), weight=2.0), checks=(PASSING,))
-    found = body(checked, failed("b"), rule="milabench")
+    found = body(checked, failed("b"))
     (first, second) = found["score"]["benchmarks"]
     assert (first["score"], first["weight"], first["median"]) == (150.0, 2.0, 75.0)
     assert first["per_device"][0] == {"name": "D0", "value": 50.0, "relative": 0.5}
     assert (second["score"], second["why_none"]) == (None, "crashed: exit code 1")
     assert (found["score"]["expected"], found["score"]["failure_rate"]) == (2, 0.5)
-    assert found["milabench"]["benchmarks"][0]["perf"] == pytest.approx(75.0)
     assert found["results"][0]["weight"] == 2.0
     assert found["results"][0]["checks"] == [
         {"layer": "error", "status": "passed", "explanation": "the one launch ended with exit code 0"}
@@ -177,7 +168,6 @@ def test_html_has_sections_for_score_devices_and_checks() -> None:
     assert 'id="checks"' in page
     assert "one rate is odd" in page
     assert "a<b>" not in page
-    assert "as milabench computes it" in text(checked, format_="html", rule="milabench")
 
 
 def test_joules_for_an_item_are_for_those_who_have_the_room() -> None:
@@ -190,7 +180,7 @@ def test_joules_for_an_item_are_for_those_who_have_the_room() -> None:
 @given(
     st.lists(st.tuples(st.text(min_size=1, max_size=40), st.floats(1e-3, 1e6)), min_size=1, max_size=4),
     st.integers(40, 160),
-    st.sampled_from(["ours", "milabench"]),
+    st.sampled_from(["ours", *SCORES.built_in]),
 )
 def test_no_line_of_the_table_is_wider_than_the_terminal(named: list[tuple[str, float]], width: int, rule: str) -> None:
     results = [on_devices(f"{i}{name}", (value, value / 2)) for i, (name, value) in enumerate(named)]

@@ -7,11 +7,10 @@ from typing import Any
 import builders
 from builders import failed_launch, measurement, result
 
-from benchwright.app.after_run import run_remarks, summaries_of
+from benchwright.core.aggregates import aggregate
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
@@ -19,6 +18,7 @@ from benchwright.report.notes import callouts
 from benchwright.report.run_json import run_body
 from benchwright.report.screen import ScreenReporter
 from benchwright.report.text.numbers import format_number, format_value
+from benchwright.results.after_run import run_remarks, summaries_of
 
 
 def ok_launch(position: int, speed: float, **fields: Any) -> Launch:

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.summary import summarize
+from benchwright.core.aggregates import aggregate
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.results.summary import Interval
 from benchwright.core.run import Launch, Result
+from benchwright.core.summary import Interval
 from benchwright.report.base import Report
 from benchwright.report.csv import CsvReporter
 from benchwright.report.markdown import MarkdownReporter

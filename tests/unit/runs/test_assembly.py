@@ -7,13 +7,13 @@ import pytest
 from builders import failed_launch, job
 from suite_runs import benchmark, launch, measured, run
 
-from benchwright.app.after_run import report_of
 from benchwright.core.benchmark import Placement
 from benchwright.core.run import Launch, Plan
 from benchwright.core.status import Reason, Status
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.markdown import MarkdownReporter
 from benchwright.report.screen import ScreenReporter
+from benchwright.results.after_run import report_of
 from benchwright.runs.assembly import result_of
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from datetime import datetime
@@ -13,9 +12,9 @@ import pytest
 from builders import git
 from hostile_checkout import FILTERS, HostileCheckout
 
-from benchwright.core.results.provenance import ABSENT, Provenance, Repository, differences
-from benchwright.runs.provenance import git_state
-from benchwright.runs.provenance.git_state import repositories_of
+from benchwright.core.provenance import ABSENT, Provenance, Repository, differences
+from benchwright.runs.provenance import provenance
+from benchwright.runs.provenance.provenance import repositories_of
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ def test_a_git_that_takes_long_is_not_waited_for(tmp_path: Path, tree: Path, mon
     slow.write_text(f'#!/bin/sh\ncase "$*" in *name-only*) exec sleep 300;; esac\nexec {real} "$@"\n')
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(git_state, "_PATIENCE_S", 1.0)
+    monkeypatch.setattr(provenance, "_PATIENCE_S", 1.0)
     began = time.monotonic()
     assert state(tree).changes is None
     assert time.monotonic() - began < 200  # and not the 300 s that it sleeps
@@ -146,29 +145,6 @@ def test_editable_packages_of_other_repositories_come_last_and_of_the_same_one_c
 def test_variables_of_a_hook_do_not_lead_elsewhere(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert repositories_of([str(tree)]) != ()
-
-
-@pytest.mark.skipif(shutil.which("hg") is None, reason="Mercurial is not installed")
-def test_a_mercurial_tree_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_state, "_PATIENCE_S", 60.0)  # it starts slowly on a busy machine
-
-    def hg(*words: str) -> str:
-        argv = ["hg", "--config", "ui.username=t", *words]
-        return subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
-
-    hg("init")
-    (tmp_path / "a.py").write_text("a")
-    hg("commit", "-A", "-m", "first")
-    clean = state(tmp_path)
-    assert (clean.system, clean.branch, clean.modified, clean.changes) == ("hg", "default", False, {})
-    assert clean.head == hg("log", "-r", ".", "--template", "{node}")
-    (tmp_path / "a.py").write_text("changed")
-    edited = state(tmp_path)
-    assert edited.modified
-    assert edited.changes is not None
-    assert list(edited.changes) == ["a.py"]
-    hg("commit", "-m", "second")
-    assert state(tmp_path, clean.base).changes == edited.changes
 
 
 def test_nothing_that_a_checkout_names_is_run(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 import benchwright
-from benchwright.app.measure import measure
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.registry import kind_of
+from benchwright.runner.measure import measure
 from benchwright.runs.read_run import commands_of, read_run
 from benchwright.runs.run_folder import RunFolder
 

@@ -56,9 +56,9 @@ class Architecture(NamedTuple):
 
     @property
     def task(self) -> str:
-        told = [TASKS[head] for head in self.classes if head in TASKS]
-        if told and "text" not in self.takes:
-            return told[0]
+        tasks = [TASKS[head] for head in self.classes if head in TASKS]
+        if tasks and "text" not in self.takes:
+            return tasks[0]
         if "image" not in self.takes and any(head in self.classes for head in OF_SOUND):
             return "audio"
         kinds = {KINDS.get(kind, "other") for kind in self.takes}
@@ -177,9 +177,9 @@ def _authors(folder: str) -> Dict[str, str]:
     for _, path in _model_files(folder, "configuration_"):
         author = ""
         for line in _read(path).splitlines():
-            told = CHECKPOINT.search(line)
-            if told:
-                author = told.group(1)
+            checkpoint = CHECKPOINT.search(line)
+            if checkpoint:
+                author = checkpoint.group(1)
             elif line.startswith("class ") and author:
                 found[line[len("class ") :].partition("(")[0]] = author
                 author = ""
@@ -203,9 +203,9 @@ def _takes(name: str, sources: Mapping[str, ModelSource]) -> Tuple[Tuple[str, ..
     left: Sequence[str] = (name,)
     for _ in range(8):
         known = [sources[each] for each in left if each in sources]
-        told = [source.takes for source in known if source.takes]
-        if told:
-            return told[0], family
+        taken = [source.takes for source in known if source.takes]
+        if taken:
+            return taken[0], family
         left = [base for source in known for base in source.bases]
     return ("text",), family
 

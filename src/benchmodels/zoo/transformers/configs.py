@@ -84,11 +84,11 @@ class _Shrinking:
             if is_config(value):
                 changes[name] = self.config(_own_backbone(value))
                 continue
-            told = name not in usual or usual[name] != value  # by the configuration around it
-            if not told and (name not in defaults or defaults[name] is None):
+            differs = name not in usual or usual[name] != value  # by the configuration around it
+            if not differs and (name not in defaults or defaults[name] is None):
                 continue  # it follows from other fields
             new = self._field(config, name, value, old_layers, layers)
-            if told or new != value:
+            if differs or new != value:
                 changes[fields.get(name, name)] = new
         changes.update(self._stages(config, old_layers, layers))
         _link(changes)

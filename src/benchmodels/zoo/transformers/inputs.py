@@ -116,8 +116,8 @@ class ModelArguments:
         if "image" in self.takes and getattr(self.config, "vision_config", self) is not None:
             wanted += [name for name in IMAGES if name in self.arguments][:1]
         if "audio" in self.takes and getattr(self.config, "audio_config", self) is not None:
-            told = [name for name in AUDIO if name in INPUTS.get(self.config.model_type, {})]
-            wanted += told or [name for name in AUDIO if name in self.arguments][:1]
+            audio = [name for name in AUDIO if name in INPUTS.get(self.config.model_type, {})]
+            wanted += audio or [name for name in AUDIO if name in self.arguments][:1]
             wanted += MASKS_OF_SOUNDS
         if getattr(self.config, "is_encoder_decoder", False):
             wanted.append("decoder_input_ids")

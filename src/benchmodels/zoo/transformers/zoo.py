@@ -30,8 +30,8 @@ class TransformersZoo:
                 "heads": "+".join(head for head in architecture.classes if head != BASE),
                 "author": architecture.author,
             }
-            told = {key: value for key, value in labels.items() if value}
-            yield ZooEntry(self.name, model_type, architecture.task, told)
+            given = {key: value for key, value in labels.items() if value}
+            yield ZooEntry(self.name, model_type, architecture.task, given)
 
     def build(self, request: ZooRequest) -> ZooModel:
         from benchmodels.zoo.transformers.build import build

@@ -7,7 +7,7 @@ import re
 from benchwright.agent.extractors.base import Block, Hits
 from benchwright.agent.extractors.regex import RegexExtractor
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.pattern import ANY_NUMBER
+from benchwright.core.pattern import ANY_NUMBER
 
 # Characters that belong to the key if they precede it: `loss` is not found in `val_loss`, `val/loss`, `val.loss`.
 _PART_OF_KEY = r"[\w./-]"

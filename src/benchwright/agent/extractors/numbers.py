@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.core.numbers.pattern import SEPARATORS
+from benchwright.core.pattern import SEPARATORS
 
 _SUFFIXES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _WINDOW = 64  # characters looked at on either side of a match

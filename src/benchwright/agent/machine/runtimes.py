@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from benchwright.agent.machine.packages import list_packages, normalized
-from benchwright.core.node.checkup import Interpreter
+from benchwright.core.checkup import Interpreter
 
 # Frameworks beyond the runtimes of the registry → the packages that provide them, in order of preference.
 FRAMEWORKS = {

@@ -1,1 +1,1 @@
-"""What a program prints or says through voir: its log, followed while it grows."""
+"""What a program prints or reports: its log, followed while it grows."""

@@ -1,19 +1,18 @@
-"""Copies what a program reports through voir into the job's stream while it runs.
+"""Copies what a program reports through another tool's instrument into the job's stream while it runs.
 
-voir writes JSON lines to the descriptor $DATA_FD: to a file of ours, or hidden in the log if the program's own children do not
+The instrument writes lines to the descriptor $DATA_FD: to a file of ours, or hidden in the log if the program's own children do not
 have that descriptor. Each line goes into the stream unchanged, with the time at which it was seen. A killed program may leave
 half a line, which the recorder can handle.
 """
 
 from __future__ import annotations
 
-import json
 import os
 
 from benchwright.agent.output.log_tail import BLOCK_BYTES, LogReader
 from benchwright.agent.supervise.program_environment import IN_LOG
-from benchwright.core.events.hidden_lines import HiddenLines
-from benchwright.core.files.private_files import open_to_append
+from benchwright.core.hidden_lines import HiddenLines
+from benchwright.core.private_files import open_to_append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +30,11 @@ _MOST_AT_ONCE = 1 << 16  # bytes of lines in one event
 class DataTail:
     """Raises OSError if the file cannot be opened. `fd` is what the program finds as descriptor 3, or None."""
 
-    def __init__(self, job: Job, environment: Mapping[str, str], stream: StreamWriter) -> None:
+    def __init__(self, job: Job, environment: Mapping[str, str], stream: StreamWriter, dialect: str) -> None:
         self._stream = stream
+        from benchwright.core.stream_dialect import STREAM_DIALECTS  # most jobs have none, and start without it
+
+        self._name, self._dialect = dialect, STREAM_DIALECTS.load(dialect)()
         self._path = job.data_file
         self.fd: int | None = None
         self._file: LogReader | None = None
@@ -122,30 +124,20 @@ class DataTail:
             part.append(line)
             size += len(line)
             if size > _MOST_AT_ONCE:
-                self._stream.append("voir", t=now_ns, lines=part)
+                self._stream.append("reported", t=now_ns, dialect=self._name, lines=part)
                 part, size = [], 0
         if part:
-            self._stream.append("voir", t=now_ns, lines=part)
+            self._stream.append("reported", t=now_ns, dialect=self._name, lines=part)
 
     def _notice(self, line: str) -> None:
         """Notes what the supervisor itself needs from a line."""
-        wanted = '"$event"' in line or '"rate"' in line or '"loss"' in line
-        if not wanted:
-            return
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(data, dict):
-            return
-        self.stop_asked = self.stop_asked or data.get("$event") == "stop"
-        for name in ("rate", "loss"):
-            if isinstance(data.get(name), int | float):
-                self.newest[name] = float(data[name])
+        if (seen := self._dialect.glance(line)) is not None:
+            self.stop_asked = self.stop_asked or seen.stop_asked
+            self.newest.update(seen.newest)
 
 
 def open_data_tail(job: Job, environment: Mapping[str, str], stream: StreamWriter) -> DataTail | None:
-    """None if the program is not expected to use voir."""
-    if job.data_file is None and job.env.get("DATA_FD") not in IN_LOG:
+    """None if the program is not expected to write such lines."""
+    if job.dialect is None or (job.data_file is None and job.env.get("DATA_FD") not in IN_LOG):
         return None
-    return DataTail(job, environment, stream)
+    return DataTail(job, environment, stream, job.dialect)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 
-from benchwright.agent.message_pipe import Speaker, fits
-from benchwright.core.events.hidden_lines import HiddenLines
+from benchwright.agent.message_pipe import MessageWriter, fits
+from benchwright.core.hidden_lines import HiddenLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Echo:
     Data lines hidden in it are left out.
     """
 
-    def __init__(self, reader: LogReader, speaker: Speaker, job_id: str) -> None:
+    def __init__(self, reader: LogReader, speaker: MessageWriter, job_id: str) -> None:
         self._reader = reader
         self._speaker = speaker
         self._job_id = job_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchwright.core.plugins.entry_points import EntryPoint, find_entry_points, own_entry_points
+from benchwright.core.entry_points import EntryPoint, find_entry_points, own_entry_points
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

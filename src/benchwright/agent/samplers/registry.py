@@ -6,6 +6,6 @@ from collections.abc import Callable
 
 from benchwright.agent.samplers import GROUP
 from benchwright.agent.samplers.base import SampledJob, Sampler
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 
 SAMPLERS: Registry[Callable[[SampledJob], Sampler | None]] = Registry(GROUP, "sampler")

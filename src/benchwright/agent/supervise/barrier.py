@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from benchwright.agent.supervise.holding import QUIET
+from benchwright.agent.supervise.pause_neighbours import QUIET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

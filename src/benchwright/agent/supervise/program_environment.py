@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-from benchwright.agent.folder_digest import VOIRFILE
 from benchwright.agent.processes.process_tree import MARKER
-from benchwright.core.files.whole_file import write_whole
-from benchwright.core.secrets.redact import redact_text, redact_words
+from benchwright.core.secrets import redact_text, redact_words
+from benchwright.core.whole_file import write_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
         environment["PYTHONPATH"] = python_path(job.probe_path, environment)
     if job.data_file is not None and "DATA_FD" not in job.env:
         environment["DATA_FD"] = "3"
-    if (together := _voirfile_for_many(job)) is not None:
-        environment.setdefault("VOIRFILE", together)
     if environment.get("DATA_FD") in IN_LOG and "DATA_FD" in job.env:
         # A hidden line must be a single write: buffered lines of several processes would get mixed.
         environment.setdefault("PYTHONUNBUFFERED", "1")
@@ -51,16 +48,6 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
 def python_path(probe_path: str, environment: Mapping[str, str]) -> str:
     """$PYTHONPATH with our packages before the user's own."""
     return os.pathsep.join(filter(None, (probe_path, environment.get("PYTHONPATH"))))
-
-
-def _voirfile_for_many(job: Job) -> str | None:
-    """Our voirfile, for a script run by voir that is measured together with others or may have several ranks."""
-    hidden = job.data_file is None and job.env.get("DATA_FD") in IN_LOG
-    together = job.data_file is not None and job.barrier is not None and job.barrier.size > 1
-    if job.probe_path is None or not (hidden or together):
-        return None
-    path = os.path.join(job.probe_path, VOIRFILE)
-    return path if not any(c.isspace() for c in path) else None  # voir splits it at spaces
 
 
 def probe_configuration(job: Job) -> dict[str, object]:

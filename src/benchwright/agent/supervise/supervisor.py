@@ -10,24 +10,22 @@ import os
 import signal
 import time
 
-from benchwright.agent.message_pipe import Speaker, fits
+from benchwright.agent.message_pipe import MessageWriter, fits
 from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_tail
 from benchwright.agent.output.job_log import JobLog
 from benchwright.agent.processes.process_tree import descendants
-from benchwright.agent.samplers.sampling import Sampling
+from benchwright.agent.samplers.sampler_loop import Sampling
 from benchwright.agent.stream import FULL, VERSION, StreamWriter, has_event
-from benchwright.agent.supervise import endings
+from benchwright.agent.supervise import launch_end
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
-from benchwright.agent.supervise.holding import Holding
-from benchwright.agent.supervise.launch_end import LaunchEndWatch
-from benchwright.agent.supervise.memory_limit import JobMemoryLimit
-from benchwright.agent.supervise.pauses import PauseWatch
+from benchwright.agent.supervise.launch_end import LaunchEndWatch, Takedown
+from benchwright.agent.supervise.pause_neighbours import Holding
+from benchwright.agent.supervise.pauses import JobMemoryLimit, PauseWatch
 from benchwright.agent.supervise.program import Program
 from benchwright.agent.supervise.program_environment import build_environment, prepare_files, start_facts, visible_to
 from benchwright.agent.supervise.signals import SignalQueue
 from benchwright.agent.supervise.spawn import CannotStart, ColdStart, Started
-from benchwright.agent.supervise.termination import Takedown
-from benchwright.core.secrets.kept_variables import kept_variables
+from benchwright.core.kept_variables import kept_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from benchwright.agent.processes.job_group import AgentMark
+    from benchwright.core.entry_points import EntryPoint
     from benchwright.core.job import Job
-    from benchwright.core.plugins.entry_points import EntryPoint
 
 _NS = 1_000_000_000
 _CHECK_BEGINS = "check_begin"  # the event of a program that was measured, and is checked from then on
@@ -55,7 +53,7 @@ class Supervisor:
     def __init__(
         self,
         job: Job,
-        speaker: Speaker,
+        speaker: MessageWriter,
         samplers: Iterable[EntryPoint],
         mark: AgentMark,
         start: ColdStart | None = None,
@@ -79,7 +77,7 @@ class Supervisor:
         self._program = Program(self._on_end, self._start_program)
         self._holding = Holding(job.turn, self._program)
         self._pauses = PauseWatch(self._stream, self._program, lambda: self._signals.count[signal.SIGCONT])
-        self._oom_kills = endings.read_oom_kills()
+        self._oom_kills = launch_end.read_oom_kills()
         self._limit: JobMemoryLimit | None = None
         self._launch_end = LaunchEndWatch(job)
         self._too_large = self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = (
@@ -121,7 +119,7 @@ class Supervisor:
         started: Started | None = None
         try:
             environment = build_environment(job, os.environ, f"{self._mark.token}/{job.id}")
-            shown = kept_variables(environment, also=job.keep_env, changed=job.env)
+            shown = kept_variables(environment, also=job.keep_env, changed=job.env.keys() - set(job.unrecorded))
             prepare_files(job)
             self._log = JobLog(job, self._stream, self._speaker)
             self._data = open_data_tail(job, environment, self._stream)
@@ -337,7 +335,7 @@ class Supervisor:
             self._log.advance(time.perf_counter_ns())
 
     def _read_data(self) -> None:
-        """Copy what the program sent through voir, which may be a request to end it, since it was measured enough.
+        """Copy what the program reported, which may be a request to end it, since it was measured enough.
 
         A program measured together with others runs on until all have enough.
         """
@@ -392,22 +390,22 @@ class Supervisor:
         down = self._takedown
         if down is None or self._we_ended_it or not down.asked:
             return
-        text = endings.leftovers_text(len(down.asked), len(down.killed))
+        text = launch_end.leftovers_text(len(down.asked), len(down.killed))
         self._append("message", severity="warning", source="agent", text=text)
 
     def _report_late_output(self) -> None:
         # Both may read the log, whose late bytes must not count twice.
         late_bytes = max((output.late_bytes for output in (self._log, self._data) if output is not None), default=0)
         if late_bytes and not self._we_ended_it:
-            self._append("message", severity="warning", source="agent", text=endings.late_output_text(late_bytes))
+            self._append("message", severity="warning", source="agent", text=launch_end.late_output_text(late_bytes))
 
     def _ran_out_of_memory(self, exit_code: int | None, signal_number: int | None) -> bool:
-        return self._log is not None and endings.ran_out_of_memory(
+        return self._log is not None and launch_end.ran_out_of_memory(
             exit_code=exit_code,
             signal_number=signal_number,
             killed_by_us=self._we_ended_it,
             before=self._oom_kills,
-            after=endings.read_oom_kills(),
+            after=launch_end.read_oom_kills(),
             log_end=self._log.read_end(),
         )
 
@@ -415,7 +413,7 @@ class Supervisor:
         if self._log is None or self._stopped or self._agent_lost:
             return
         failed = exit_code != 0 and not self._early_stop
-        self._disk_full = self._disk_full or endings.ran_out_of_disk(
+        self._disk_full = self._disk_full or launch_end.ran_out_of_disk(
             failed=failed, log_end=self._log.read_end(), log=self.job.log
         )
         if self._disk_full:

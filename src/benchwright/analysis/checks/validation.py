@@ -8,18 +8,149 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from benchwright.analysis.checks.plausibility import implausible
 from benchwright.analysis.score import process_value, scored_metric
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.job import Job
+from benchwright.core.launches import by_position
 from benchwright.core.machine import Machine
-from benchwright.core.measurement import first_bad_sample
-from benchwright.core.results.launches import by_position
+from benchwright.core.measurement import Measurement, first_bad_sample
 from benchwright.core.run import Check, CheckStatus, Launch, Result, culprit, why
 from benchwright.core.status import Status
+
+# Whether a rate is possible: compares the program's own timing with other clocks.
+#
+# Work that is submitted to a device but not waited for looks finished at once: rates of billions of items a second.
+
+
+TOLERANCE = 0.25  # between two clocks; a device's and the host's agree far better
+_CLOCKS = 0.02  # how much two clocks may differ over a launch
+_ODD = 1000.0  # a sample this many times the median is a measurement error
+
+
+def implausible(launch: Launch, benchmark: Benchmark) -> Check:
+    """The first reason why the launch's rate is impossible; otherwise, what confirms it."""
+    rate = _of_process(launch, "rate")
+    if rate is None:
+        return _check(CheckStatus.NOT_APPLICABLE, "no loop reported a rate")
+    return (
+        _longer_than_it_lived(launch, benchmark, rate)
+        or _against_the_host(launch)
+        or _against_the_supervisor(launch)
+        or _odd_sample(launch, rate)
+        or _not_on_the_device(launch)
+        or _agreed(launch)
+    )
+
+
+def _longer_than_it_lived(launch: Launch, benchmark: Benchmark, rate: Measurement) -> Check | None:
+    """Steps and observations follow one another: together they cannot last longer than the process."""
+    if not launch.duration_s:
+        return None
+    allowed = launch.duration_s * (1 + _CLOCKS) + 0.01
+    steps = _of_process(launch, "step_time", rate)
+    if steps is not None:
+        took = math.fsum(steps.warmup_samples) + math.fsum(steps.samples)
+        if took > allowed:
+            count = len(steps.samples) + len(steps.warmup_samples)
+            words = f"{count:,} steps of {launch.job} claim to have taken {took:.4g} s"
+            return _check(CheckStatus.FAILED, f"{words}, but the process ran for {launch.duration_s:.4g} s")
+        return None
+    stop = benchmark.stop
+    interval_s = stop.interval_s if stop is not None and stop.observations else None
+    if interval_s and len(rate.samples) * interval_s > allowed:
+        words = f"{launch.job} reported {len(rate.samples)} rates, each over {interval_s:g} s"
+        return _check(CheckStatus.FAILED, f"{words}, but the process ran for {launch.duration_s:.4g} s")
+    return None
+
+
+def _against_the_host(launch: Launch) -> Check | None:
+    """Compares steps timed by device events with the host's clock from one synchronisation to the next."""
+    for loop in _loops(launch):
+        by_device, by_host = loop["seconds"], loop["host_s"]
+        if loop.get("on_device") and by_host > by_device * (1 + TOLERANCE):
+            return _check(
+                CheckStatus.FAILED,
+                f"the steps of {launch.job} took {by_device:.4g} s by the device's clock, but {by_host:.4g} s by the host's: "
+                f"the rate is {by_host / by_device:.3g} times too high; does all work run on the timed stream?",
+            )
+    return None
+
+
+def _against_the_supervisor(launch: Launch) -> Check | None:
+    """Compares the program's clock with the supervisor's, which runs in another process."""
+    for loop in _loops(launch):
+        bounds = loop.get("outside_s")
+        if bounds is None:
+            continue
+        claimed, least, most = bounds
+        if claimed < least * (1 - TOLERANCE) or claimed > most * (1 + TOLERANCE):
+            return _check(
+                CheckStatus.FAILED,
+                f"measuring took {claimed:.4g} s by the clock of {launch.job}, but {least:.4g} to {most:.4g} s by the "
+                "supervisor's",
+            )
+    return None
+
+
+def _loops(launch: Launch) -> list[dict[str, Any]]:
+    """The loops that were timed by both clocks."""
+    return [loop for loop in launch.facts.get("loops") or () if loop.get("seconds") and loop.get("host_s")]
+
+
+def _odd_sample(launch: Launch, rate: Measurement) -> Check | None:
+    median, largest = statistics.median(rate.samples), max(rate.samples)
+    if median <= 0 or largest <= _ODD * median:
+        return None
+    words = f"one rate of {launch.job} is {largest:.4g} {rate.unit or ''}".rstrip()
+    return _check(CheckStatus.WARNED, f"{words}, {largest / median:,.0f} times the median")
+
+
+def _not_on_the_device(launch: Launch) -> Check | None:
+    loops = launch.facts.get("loops") or ()
+    if not launch.devices or not loops or any(loop.get("on_device") for loop in loops):
+        return None
+    return _check(
+        CheckStatus.WARNED,
+        f"{launch.job} had GPU {', '.join(map(str, launch.devices))}, but its steps were timed by the host's clock: "
+        "unless they wait for the device, they only show how fast work was submitted",
+    )
+
+
+def _agreed(launch: Launch) -> Check:
+    checked = [loop for loop in _loops(launch) if _can_tell(loop.get("outside_s"))]
+    if not checked:
+        text = "too short, or not timed by benchprobe: no other clock can confirm the time"
+        return _check(CheckStatus.NOT_APPLICABLE, text)
+    claimed, least, most = checked[0]["outside_s"]
+    return _check(
+        CheckStatus.PASSED,
+        f"measuring took {claimed:.4g} s by its own clock, and {least:.4g} to {most:.4g} s by the supervisor's",
+    )
+
+
+def _can_tell(bounds: Sequence[float] | None) -> bool:
+    """Whether a clock at half or twice the speed would be noticed: a check that cannot fail is worthless."""
+    if bounds is None:
+        return False
+    claimed, least, most = bounds
+    return claimed / 2 < least * (1 - TOLERANCE) and claimed * 2 > most * (1 + TOLERANCE)
+
+
+def _of_process(launch: Launch, metric: str, beside: Measurement | None = None) -> Measurement | None:
+    """The first with samples; with `beside`, of the same rank."""
+    wanted = None if beside is None else beside.labels
+    found = (m for m in launch.measurements if m.metric == metric and m.samples)
+    return next((m for m in found if wanted is None or m.labels == wanted), None)
+
+
+def _check(status: CheckStatus, explanation: str) -> Check:
+    return Check(layer="plausibility", status=status, explanation=explanation)
+
 
 ALWAYS = ("error", "ensure_rate", "loss")
 NAMED = ("usage", "planning", "version", "plausibility")
@@ -166,8 +297,8 @@ def _threshold(settings: Mapping[str, object], key: str) -> float:
 
 def _memory_sizes(launches: Sequence[Launch], machine: Machine | None) -> dict[str, float]:
     """The memory of each device in bytes: the machine's, else as reported by the programs."""
-    told = [(x.facts.get("voir") or {}).get("gpu_memory_bytes") or {} for x in launches]
-    sizes = {str(device): float(size) for said in told for device, size in said.items() if size}
+    memory = [(x.facts.get("reported") or {}).get("gpu_memory_bytes") or {} for x in launches]
+    sizes = {str(device): float(size) for said in memory for device, size in said.items() if size}
     here = machine.accelerators if machine is not None else ()
     return sizes | {str(a.index): float(a.memory_bytes) for a in here if a.memory_bytes}
 
@@ -216,42 +347,43 @@ def _planning(result: Result, known: Circumstances, named: bool) -> Check:
 
 def _version(result: Result, known: Circumstances, named: bool) -> Check:
     measured = [x for x in result.launches if not x.warmup]
-    told = [x.facts["python"] for x in measured if isinstance(x.facts.get("python"), dict)]
-    if not told:
+    pythons = [x.facts["python"] for x in measured if isinstance(x.facts.get("python"), dict)]
+    if not pythons:
         return _not_applicable("version", _untold(measured, known))
     for key, what in (("python", "Python"), ("benchprobe", "benchprobe"), ("version", "the event stream")):
-        seen = sorted({str(facts[key]) for facts in told if facts.get(key) is not None})
+        seen = sorted({str(facts[key]) for facts in pythons if facts.get(key) is not None})
         if len(seen) > 1:
             return _failed("version", f"launches used different versions of {what}: {', '.join(seen)}")
-    executables = list(dict.fromkeys(str(facts.get("executable")) for facts in told))
+    executables = list(dict.fromkeys(str(facts.get("executable")) for facts in pythons))
     environments = [known.packages[e] for e in executables if e in known.packages]
     names = sorted({name for packages in environments for name in packages})
     for name in names:
         versions = sorted({packages.get(name, "none") for packages in environments})
         if len(versions) > 1:
             return _failed("version", f"launches used different versions of {name}: {', '.join(versions)}")
-    python = str(told[0].get("python"))
+    python = str(pythons[0].get("python"))
     packages = f" and the same {_counted(len(names), 'package')}" if names else "; no packages found"
     if names and len(environments) < len(executables):
         packages = f"; packages were found in {len(environments)} of {len(executables)} environments"
-    silent = "" if len(told) == len(measured) else "; the others did not report it"
-    those = _all_of(told) if not silent else f"{len(told)} of {len(measured)} launches"
+    silent = "" if len(pythons) == len(measured) else "; the others did not report it"
+    those = _all_of(pythons) if not silent else f"{len(pythons)} of {len(measured)} launches"
     return _passed("version", f"{those} used Python {python}{packages}{silent}")
 
 
 def _untold(measured: Sequence[Launch], known: Circumstances) -> str:
     """For programs without benchprobe, only their interpreter is known."""
-    voir = bool(measured) and all("voir" in x.facts for x in measured)
-    said = (
-        "voir does not report which Python it ran in" if voir else "its programs did not report which Python they used"
+    names = {(x.facts.get("reported") or {}).get("dialect") for x in measured}
+    by = names.pop() if len(names) == 1 else None
+    text = (
+        f"{by} does not report which Python it ran in" if by else "its programs did not report which Python they used"
     )
     began = {job.argv[0] for jobs in known.planned for job in jobs if job.argv and not job.shell}
     executable = began.pop() if len(began) == 1 else ""
     if not executable.rpartition("/")[2].startswith("python"):
-        return said
+        return text
     packages = known.packages.get(executable)
     found = f", which has {_counted(len(packages), 'package')}" if packages else ""
-    return f"{said}; it was started with {executable}{found}"
+    return f"{text}; it was started with {executable}{found}"
 
 
 def _plausibility(result: Result, known: Circumstances, named: bool) -> Check:

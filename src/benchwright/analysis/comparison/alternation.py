@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.metric import KEY_VALUE, MetricSpec
-from benchwright.core.results.provenance import CodeRevision
+from benchwright.core.provenance import CodeRevision
 from benchwright.core.run import Run
-from benchwright.core.secrets.redact import redact_words
+from benchwright.core.secrets import redact_words
 
 ALTERNATE = "alternate both in one run, with bw ab or two commands of bw run"  # where nothing can be pasted
 _RUN = ("bw", "run", "--repeat", "10")

@@ -48,12 +48,12 @@ from benchwright.analysis.statistics.ratio_tests import (
     unpaired_ratio,
 )
 from benchwright.analysis.statistics.sequential import Looked
+from benchwright.core.comparison import Comparison, Effect, Verdict
+from benchwright.core.conditions import undecided, unlike
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import CPU_TIME, Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
-from benchwright.core.results.conditions import undecided, unlike
-from benchwright.core.results.provenance import revision_words
+from benchwright.core.provenance import revision_words
 from benchwright.core.run import Result, Run
 
 # Below 2 %, the layout of memory and code matters as much as the change, and 20 launches with a spread of 2 % are just

@@ -22,13 +22,13 @@ from benchwright.analysis.statistics.drift import ALARM
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
 from benchwright.analysis.statistics.spending import levels_at
+from benchwright.core.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction, margin_for
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import LEFT_OUT, Comparison, Effect, Verdict
-from benchwright.core.results.summary import Interval
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
+from benchwright.core.summary import Interval
 
 Sides = tuple[str, str]  # names of the control and the treatment
 _ENOUGH_TO_DESPAIR, _FEWEST_COUNTING = 12, 0.25  # pairs made, and the share that counts
@@ -46,7 +46,7 @@ class Course(NamedTuple):
         return self.budget_s is not None and self.spent_s[-1] >= self.budget_s
 
     def share(self, decision: Decision, blocks: int, usable: int) -> float:
-        """How much of what is allowed was used up after so many blocks."""
+        """The share of the allowance used after that many blocks."""
         if blocks >= decision.most_launched:
             return 1.0
         of_time = 0.0 if self.budget_s is None else self.spent_s[blocks] / self.budget_s

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.comparison import Difference
 from benchwright.core.machine import Machine
 from benchwright.core.metric import describes_work
-from benchwright.core.results.comparison import Difference
 from benchwright.core.run import Result, Run
 
 _ABSENT = "not set"
@@ -142,7 +142,7 @@ def _gib(size: int) -> str:
 
 
 def _text(value: object, other: object) -> str:
-    """For a rule with several parts, only those that differ from the other."""
+    """Of a rule with several parts, only the differing ones."""
     if not isinstance(value, msgspec.Struct):
         return _ABSENT if value is None else str(value)
     against = other if isinstance(other, type(value)) else type(value)()

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from benchwright.analysis.comparison.sides import Side, sides_of
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
 from benchwright.analysis.summary import launch_value
+from benchwright.core.comparison import LEFT_OUT, Effect
+from benchwright.core.conditions import DISTURBING, conditions_of
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import DURATION, OF_GPU, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
-from benchwright.core.results.comparison import LEFT_OUT, Effect
-from benchwright.core.results.conditions import DISTURBING, conditions_of
 from benchwright.core.run import Launch, Result
 
 _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
@@ -39,7 +39,7 @@ class DisturbedPairs(NamedTuple):
     mended: frozenset[int] = frozenset()
 
     def blocks(self, metric: str, unit: str | None) -> list[int]:
-        """Those that do not count for a metric."""
+        """The blocks that do not count for a metric."""
         return [block for block in self.kinds if disturbs(self._kinds(block, metric), metric, unit)]
 
     def _kinds(self, block: int, metric: str) -> frozenset[str]:
@@ -56,7 +56,7 @@ class DisturbedPairs(NamedTuple):
         return Note(text=f"{len(kinds)} of {made} pairs do not count: their launches {why}", kind=LEFT_OUT)
 
     def told(self, effect: Effect, made: int) -> tuple[Effect, Note | None]:
-        """The effect with what must be known about its pairs, and the note about those that do not count."""
+        """The effect with notes on its pairs, and on pairs that do not count."""
         if self.mended and effect.metric == DURATION:
             effect = replace(effect, basis=_BASIS)
         note = self.note(effect.metric, effect.unit, made)

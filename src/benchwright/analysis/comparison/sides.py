@@ -14,11 +14,11 @@ import msgspec
 
 from benchwright.analysis.statistics.dependence import FEWEST, trend_chance
 from benchwright.analysis.summary import launch_value
+from benchwright.core.aggregates import AggregateError
+from benchwright.core.conditions import DISTURBING
+from benchwright.core.launches import noted_of
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import AggregateError
-from benchwright.core.results.conditions import DISTURBING
-from benchwright.core.results.launches import noted_of
 from benchwright.core.run import Launch, Result
 
 MetricKey = tuple[str, str, tuple[tuple[str, str], ...]]  # metric, source, labels

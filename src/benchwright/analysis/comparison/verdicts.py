@@ -7,9 +7,9 @@ import math
 import msgspec
 
 from benchwright.analysis.comparison.alternation import ALTERNATE
+from benchwright.core.comparison import Verdict
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Verdict
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 
 FEWEST_LAUNCHES = 6
 _ROUNDING = 1e-12  # an end that is exactly 1 may be off by a few bits

@@ -79,7 +79,7 @@ def log_likelihoods(x: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def fresh_values(rows: Numbers, dependence: int) -> Numbers:
-    """What is new in each value."""
+    """The innovation of each value: what the earlier ones do not predict."""
     fresh = rows.copy()
     fresh[:, 1:] -= DEPENDENCE[dependence] * rows[:, :-1]
     fresh[:, 0] *= FIRST[dependence]

@@ -105,28 +105,30 @@ def trend_chance(values: Sequence[float]) -> float:
     return kendall_two_sided(score, n)
 
 
+def _correlation_steps(sides: Sequence[int]) -> float:
+    from benchprobe.rules.precision import correlation_time_of  # of long series only
+
+    return correlation_time_of(sides).steps
+
+
 def effective_sample_size(values: Sequence[float]) -> float:
     """The number of independent samples that would tell as much about the median; at most as many as there are."""
-    from benchprobe.rules.precision import correlation_time_of
-
     n = len(values)
     if n < 2 * FEWEST:
         return float(n)
     ordered = sorted(values)
     low, high = ordered[(n - 1) // 2], ordered[n // 2]
     sides = [(value > low) + (value >= high) for value in values]
-    return n / correlation_time_of(sides).steps
+    return n / _correlation_steps(sides)
 
 
 def effective_beyond(values: Sequence[float], limit: float) -> float:
     """The same for the share beyond `limit`."""
-    from benchprobe.rules.precision import correlation_time_of
-
     n = len(values)
     sides = [1000 if value > limit else 0 for value in values]
     share = sum(sides) / 1000 / n if n else 0.0
     if n < 2 * FEWEST or not 0 < share < 1:
         return float(n)
     # Correlation times assume unit variance and are at least one step; scaled by a thousand, that floor does not matter.
-    steps = correlation_time_of(sides).steps / (1e6 * share * (1 - share))
+    steps = _correlation_steps(sides) / (1e6 * share * (1 - share))
     return n / max(1.0, steps)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from benchwright.analysis.statistics.dependence import interval_widening
 from benchwright.analysis.statistics.distributions import NORMAL
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 
 _LARGEST_EXACT = 200
 

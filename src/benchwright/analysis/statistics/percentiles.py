@@ -13,10 +13,10 @@ from functools import lru_cache
 
 from benchwright.analysis.statistics.dependence import effective_beyond, effective_sample_size
 from benchwright.analysis.statistics.distributions import binomial_at_most
+from benchwright.core.aggregates import percentile_of_ordered
+from benchwright.core.columns import joined, not_finite, ordered
 from benchwright.core.metric import Direction
-from benchwright.core.numbers.aggregates import percentile_of_ordered
-from benchwright.core.numbers.columns import joined, not_finite, ordered
-from benchwright.core.results.summary import Percentile
+from benchwright.core.summary import Percentile
 
 SLOW_END = (90.0, 95.0, 99.0)
 # Enough to estimate the effective sample size; of more, only so many are examined, and it is never larger.

@@ -21,7 +21,7 @@ from benchwright.analysis.statistics.distributions import (
     student_quantile,
     student_two_sided,
 )
-from benchwright.core.results.summary import Interval
+from benchwright.core.summary import Interval
 
 FEWEST_FOR_RANKS = 12  # pairs; with fewer, ranks are too coarse for 99 % and Student's t takes over
 _MOST_VALUES = 200  # per side; more are condensed to evenly ranked ones, for speed

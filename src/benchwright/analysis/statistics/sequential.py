@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from benchwright.analysis.statistics.distributions import student_limit, student_two_sided
+from benchwright.analysis.statistics.launch_noise import freedom, students
 from benchwright.analysis.statistics.spending import Levels
 
 _FEWEST_PAIRS = 6  # with fewer there are too few degrees of freedom
@@ -51,8 +52,6 @@ class PairedTest:
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         import numpy as np  # here: most commands compare nothing, and start sooner without it
-
-        from benchwright.analysis.statistics.launch_noise import freedom, students
 
         if len(pairs) < _FEWEST_PAIRS:
             raise ValueError(f"{len(pairs)} pairs are too few to test")

@@ -64,9 +64,11 @@ class CloudSource:
     def _trouble(self, error: Exception) -> Exception:
         """Each library has exceptions of its own; those that fsspec promises cannot be helped by another attempt."""
         head = f"{self._name}: cannot fetch {self._url}"
-        said = str(error).strip().partition("\n")[0][:200] or type(error).__name__
+        message = str(error).strip().partition("\n")[0][:200] or type(error).__name__
         if isinstance(error, FileNotFoundError | IsADirectoryError):
             return CannotFetch(f"{head}: there is no such file", remedy="check the location")
         if isinstance(error, PermissionError) or "redentials" in type(error).__name__:
-            return CannotFetch(f"{head}: access was denied ({said})", remedy="check the location and your credentials")
-        return TemporaryTrouble(said)
+            return CannotFetch(
+                f"{head}: access was denied ({message})", remedy="check the location and your credentials"
+            )
+        return TemporaryTrouble(message)

@@ -19,9 +19,9 @@ import msgspec
 from benchwright.artifacts.checksums import Hashing, Sums, feed
 from benchwright.artifacts.limits import FetchLimits, FetchObserver, free_bytes
 from benchwright.core.errors import CannotFetch, CannotWrite
-from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import write_own
-from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.quantities import format_bytes, format_duration
+from benchwright.core.stored_file import Unreadable, read_stored_json
+from benchwright.core.whole_file import write_own
 
 _READ = 1 << 18
 _TELL_S = 0.5
@@ -92,7 +92,7 @@ class Download:
         self._told = self._began
 
     def run(self, have: str | None = None) -> Sums:
-        """Fetches what is missing; the sums of the whole. Raises CannotFetch, CannotWrite or NotModified."""
+        """Fetches the missing part and returns the sums of the whole. Raises CannotFetch, CannotWrite or NotModified."""
         attempts = 0
         while True:
             before = self._size()

@@ -117,8 +117,8 @@ class WebSource:
             return CannotFetch(f"{head}: {reason}", remedy="check the location")
         if isinstance(reason, http.client.IncompleteRead):
             return TemporaryTrouble("the connection was cut")
-        said = (reason.strerror if isinstance(reason, OSError) else None) or str(reason) or type(reason).__name__
-        return TemporaryTrouble(said[:200])
+        message = (reason.strerror if isinstance(reason, OSError) else None) or str(reason) or type(reason).__name__
+        return TemporaryTrouble(message[:200])
 
     def _opener(self) -> urllib.request.OpenerDirector:
         """Only http and https: a redirect leads nowhere else."""

@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from benchwright.artifacts.builds import BuildInventory
+from benchwright.artifacts.inventory import CacheEntry, CacheFilter, is_called, refuse_unknown
 from benchwright.cli.options import options
+from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import ask, terminal_width
-from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.quantities import format_bytes, format_duration
+from benchwright.report.document import Cell, Column, Field, table_of, word
+from benchwright.report.text.layout import table_lines
+from benchwright.report.text.numbers import format_value
+from benchwright.runs import results_by_build
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from benchwright.app.results.of_build import BuildResult
-    from benchwright.artifacts.builds import BuildInventory
-    from benchwright.artifacts.inventory import CacheEntry
     from benchwright.report.document import ReportTable
+    from benchwright.runs.results_by_build import BuildResult
 
 _OF_A_MODEL = ("build", "labels")
 _WITHOUT_RUNTIME = {"labels": "without a build", "compiled": "torch-compile, of all models"}
@@ -83,7 +88,6 @@ def delete(
 
     Exit code: 1 if something in use was kept.
     """
-    from benchwright.artifacts.inventory import CacheFilter, refuse_unknown
     from benchwright.kinds.runtime_names import runtimes_named
 
     if not (names or everything or labels or runtimes):
@@ -146,15 +150,10 @@ def day(seconds: float) -> str:
 
 
 def _builds(base: str | None) -> BuildInventory:
-    from benchwright.artifacts.builds import BuildInventory
-    from benchwright.runs.base_folder import BaseFolder
-
     return BuildInventory(BaseFolder.choose(base, os.environ).builds)
 
 
 def _called(entries: Sequence[CacheEntry], name: str) -> list[CacheEntry]:
-    from benchwright.artifacts.inventory import is_called
-
     if found := [entry for entry in entries if is_called(entry, name)]:
         return found
     near = did_you_mean(name, [entry.name for entry in entries])
@@ -162,9 +161,6 @@ def _called(entries: Sequence[CacheEntry], name: str) -> list[CacheEntry]:
 
 
 def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: bool, base: str | None) -> str:
-    from benchwright.app.results.of_build import results_of_build
-    from benchwright.runs.base_folder import BaseFolder
-
     folder = BaseFolder.choose(base, os.environ)
     names = dict.fromkeys(entry.name for entry in entries)
     if as_json:
@@ -172,7 +168,7 @@ def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: b
         for name in names:
             same = [entry for entry in entries if entry.name == name]
             builds = [msgspec.to_builtins(entry) | inventory.manifest(entry) for entry in same if entry.kind == "build"]
-            results = msgspec.to_builtins(results_of_build(folder, name))
+            results = msgspec.to_builtins(results_by_build.results_of_build(folder, name))
             bodies.append({"name": name, "labels": _labels(same), "builds": builds, "results": results})
         return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1)
     lines: list[str] = []
@@ -183,7 +179,7 @@ def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: b
             lines += (
                 _build_lines(entry, inventory.manifest(entry)) if entry.kind == "build" else ["   no build is kept"]
             )
-        lines += _result_lines(results_of_build(folder, name))
+        lines += _result_lines(results_by_build.results_of_build(folder, name))
     return "\n".join(lines)
 
 
@@ -207,17 +203,12 @@ def _build_lines(entry: CacheEntry, told: dict[str, object]) -> list[str]:
 
 
 def _result_lines(results: Sequence[BuildResult]) -> list[str]:
-    from benchwright.report.text.layout import table_lines
-
     if not results:
         return ["   no results"]
     return [f"  {line}" for line in table_lines(_result_table(results), terminal_width() - 2)]
 
 
 def _result_table(results: Sequence[BuildResult]) -> ReportTable:
-    from benchwright.report.document import Cell, Column, Field, table_of, word
-    from benchwright.report.text.numbers import format_value
-
     fields: list[Field[BuildResult]] = [
         Field(Column("runtime"), lambda r: word(r.runtime)),
         Field(Column("precision", setting=True), lambda r: word(r.precision)),
@@ -227,7 +218,7 @@ def _result_table(results: Sequence[BuildResult]) -> ReportTable:
             lambda r: Cell("" if r.latency_s is None else format_value(r.latency_s, "s")),
         ),
         Field(Column("vs eager", right=True), lambda r: Cell("" if r.vs_eager is None else f"{r.vs_eager:.2f}")),
-        Field(Column("run", spare=1), lambda r: word(r.run)),
+        Field(Column("run", drop_priority=1), lambda r: word(r.run)),
     ]
     return table_of(fields, results)
 
@@ -237,9 +228,6 @@ def _counted(number: object) -> str:
 
 
 def _totals(entries: Sequence[CacheEntry], *, as_json: bool) -> str:
-    from benchwright.report.document import Cell, Column, Field, table_of, word
-    from benchwright.report.text.layout import table_lines
-
     groups: dict[str, list[CacheEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.runtime or _WITHOUT_RUNTIME.get(entry.kind, "other"), []).append(entry)

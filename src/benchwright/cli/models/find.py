@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from benchwright import results as kept
+from benchwright import runner
 from benchwright.cli.options import PassingCommand, options
 from benchwright.cli.terminal import coloured, terminal_width, with_all_scripts
 from benchwright.core.errors import InvalidInput, TooManyScripts
+from benchwright.core.model import ModelScript, ScriptDiscovery
+from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.models.batches import with_batches_known
+from benchwright.kinds.models.corpora import corpora_folder, shipped_corpora
+from benchwright.kinds.models.scripts import scripts_in
+from benchwright.kinds.models.zoo.catalogue import listed_zoos
+from benchwright.kinds.models.zoo.interpreters import ZooPythons
+from benchwright.kinds.models.zoo.targets import CORPORA, chosen, each_once, models_meant
+from benchwright.kinds.sweep import named_point
+from benchwright.options.values import comma_words
+from benchwright.report.text.numbers import counted
+from benchwright.report.text.one_line import clip
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
     from benchwright.core.benchmark import Benchmark
-    from benchwright.core.model import ScriptDiscovery
+    from benchwright.kinds.models.zoo.catalogue import ListedModel
+
 
 _EXAMPLES = """\b
 Examples:
@@ -66,8 +85,6 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **va
     models found.
     """
     if corpora:
-        from benchwright.cli.models.corpora import show_corpora
-
         show_corpora(scripts, values, as_json=values["as_json"])
         return 0
     return _show_models(scripts, ctx.meta.get("command", ()), values)
@@ -75,29 +92,22 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **va
 
 def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[str, Any]) -> int:
     """The models of `scripts`, called with `words`; returns the exit code."""
-    from benchwright.app.missing_module import explained
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.requests import options_of
-    from benchwright.app.resolve import resolve
     from benchwright.executors.local import LocalExecutor
-    from benchwright.kinds.models.batches import with_batches_known
-    from benchwright.kinds.models.discovery.launching import discover
+    from benchwright.kinds.models.discovery.job import discover
     from benchwright.kinds.models.report.found import found_json, render_found
-    from benchwright.kinds.sweep import named_point
-    from benchwright.runs.base_folder import BaseFolder
 
     named = bool(scripts or values["search_dirs"])
     scripts = _without_zoos(scripts, values)
     if named and not scripts and not values["search_dirs"]:
         return 0
-    options = options_of({**values, "as_": "models"}, targets=scripts, command=words)
+    options = runner.requests.options_of({**values, "as_": "models"}, targets=scripts, command=words)
     folder = BaseFolder(Path(str(options.base)))
     try:
-        resolved = resolve(options)
+        resolved = runner.resolve.resolve(options)
     except TooManyScripts as many:
-        resolved = resolve(with_all_scripts(options, many))
+        resolved = runner.resolve.resolve(with_all_scripts(options, many))
     quiet = values["quiet"] or values["as_json"]
-    with LocalExecutor() as executor, open_progress(quiet=quiet) as progress:
+    with LocalExecutor() as executor, runner.terminal.open_progress(quiet=quiet) as progress:
         told = discover(resolved.benchmarks, resolved.options, folder, executor, progress)
     told = with_batches_known(resolved.benchmarks, told, options.items)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
@@ -105,7 +115,9 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
     found = {name: _selected(benchmarks[name], each) for name, each in found.items()}
     for name, each in found.items():
         if each.trouble is not None:
-            found[name] = msgspec.structs.replace(each, trouble=explained(each.trouble, benchmarks[name]))
+            found[name] = msgspec.structs.replace(
+                each, trouble=kept.missing_module.explained(each.trouble, benchmarks[name])
+            )
     if not found:
         raise InvalidInput("no target is a script with models", remedy="name Python scripts")
     width = terminal_width()
@@ -129,7 +141,6 @@ def _without_zoos(scripts: tuple[str, ...], values: dict[str, Any]) -> tuple[str
     zoos = {name: zoo for name in (*scripts, *folders) if (zoo := zoo_corpus(name) or name) and is_zoo_target(zoo)}
     if not zoos:
         return scripts
-    from benchwright.cli.models.zoo_list import show_zoo_models, zoo_models, zoo_pythons
 
     pythons = zoo_pythons(values)
     show_zoo_models(zoo_models([*zoos.values()], pythons, values), pythons, as_json=values["as_json"])
@@ -140,7 +151,6 @@ def _without_zoos(scripts: tuple[str, ...], values: dict[str, Any]) -> tuple[str
 
 def _selected(benchmark: Benchmark, found: ScriptDiscovery) -> ScriptDiscovery:
     """With the models that `script.py::NAME` means; InvalidInput if it has none of that name."""
-    from benchwright.core.model import ModelScript
     from benchwright.kinds.models.benchmarks import selected_models
 
     work = benchmark.workload
@@ -150,7 +160,6 @@ def _selected(benchmark: Benchmark, found: ScriptDiscovery) -> ScriptDiscovery:
 
 def _unread(benchmark: Benchmark) -> ScriptDiscovery | None:
     """A script of a folder that is no Python, which is no reason to list nothing: with what is wrong. None: no script."""
-    from benchwright.core.model import ScriptDiscovery
     from benchwright.kinds.models.script import checked_notes
 
     if not benchmark.source.endswith(".py"):
@@ -161,3 +170,82 @@ def _unread(benchmark: Benchmark) -> ScriptDiscovery | None:
         line = f" (line {error.line})" if error.line is not None else ""
         return ScriptDiscovery(script=benchmark.source, models=(), exit_code=None, trouble=f"it {error.what}{line}")
     return None
+
+
+# What `find` prints of a zoo: its models, without building them.
+
+
+def zoo_pythons(values: Mapping[str, Any]) -> ZooPythons:
+    """The interpreters that --python and --base mean."""
+    return ZooPythons(values["python"], str(BaseFolder.choose(values["base"], os.environ).path / "zoos"))
+
+
+def zoo_models(targets: Sequence[str], pythons: ZooPythons, values: Mapping[str, Any]) -> list[ListedModel]:
+    """The models that zoo targets mean, each once."""
+    select, exclude = comma_words(values["select"]), comma_words(values["exclude"])
+    found = [
+        model
+        for target in targets
+        for model in chosen(
+            models_meant(target, pythons), tasks=values["tasks"], select=select, exclude=exclude, target=target
+        )
+    ]
+    return each_once(found)
+
+
+def show_zoo_models(models: Sequence[ListedModel], pythons: ZooPythons, *, as_json: bool) -> None:
+    """A line each, or JSON; and which zoos have environments of their own."""
+    for zoo in sorted({model.zoo for model in models}):
+        if folder := pythons.own(zoo):
+            click.echo(f"{zoo}: listed from its own environment, {folder}; --python chooses another", err=True)
+    if as_json:
+        body = [{"target": m.target, "zoo": m.zoo, "name": m.name, "task": m.task, "labels": m.labels} for m in models]
+        click.echo(json.dumps({"models": body}, indent=1))
+        return
+
+    name, task = (max(map(len, each)) for each in ([m.target for m in models], [m.task for m in models]))
+    for model in models:
+        labels = " ".join(f"{key}={value}" for key, value in model.labels.items())
+        click.echo(clip(f"{model.target:{name}}  {model.task:{task}}  {labels}".rstrip(), terminal_width()))
+    click.echo(
+        f"{counted(len(models), 'model')}; measure {'it' if len(models) == 1 else 'them'} with 'benchwright run'"
+    )
+
+
+# `benchwright find --corpora`.
+
+
+def show_corpora(words: tuple[str, ...], values: Mapping[str, Any], *, as_json: bool) -> None:
+    """Folders of model scripts that come with benchwright, and zoos; with the word `location`, where those folders are."""
+    if words not in ((), ("list",), ("location",)):
+        raise InvalidInput(
+            f"'{' '.join(words)}' is no word for it", where="--corpora", remedy="write location, or nothing"
+        )
+    if words == ("location",):
+        click.echo(json.dumps({"location": corpora_folder()}) if as_json else corpora_folder())
+        return
+    found: list[dict[str, object]] = [
+        {"name": name, "folder": folder, "scripts": len(scripts_in(folder))}
+        for name, folder in shipped_corpora().items()
+    ]
+    pythons = zoo_pythons(values)
+    zoos = listed_zoos(pythons.given or default_python())
+    zoos |= {zoo: listed_zoos(pythons.of(zoo), [zoo])[zoo] for zoo in zoos if pythons.own(zoo)}
+    meant = {name: target.partition(":")[0] for name, target in CORPORA.items()}
+    for name, zoo in (meant | {zoo: zoo for zoo in zoos if zoo not in meant.values()}).items():
+        catalogue = zoos[zoo]
+        found.append({"name": name, "zoo": zoo, "version": catalogue.version or None, "models": len(catalogue.models)})
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    width = max((len(str(each["name"])) for each in found), default=0)
+    for each in found:
+        click.echo(f"{each['name']:{width}}  {_words(each)}")
+
+
+def _words(corpus: dict[str, object]) -> str:
+    if "zoo" not in corpus:
+        return counted(int(str(corpus["scripts"])), "script")
+    if not corpus["version"]:
+        return f"zoo {corpus['zoo']}, not installed: benchwright install --zoo {corpus['zoo']}"
+    return f"zoo {corpus['zoo']} {corpus['version']}, {counted(int(str(corpus['models'])), 'model')}"

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchwright import regress, runner
 from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
-from benchwright.cli.regressions import notifying
-from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
+from benchwright.cli.regressions import notify_options
+from benchwright.cli.regressions.decision_options import REPLACED, decision_of, decision_options
 from benchwright.cli.results.output import chosen_format, put_out
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.core.comparison import Verdict
 from benchwright.core.errors import InvalidInput
+from benchwright.core.revision import parse_revision
+from benchwright.regress.builds import BuildRecipe, checked_recipe
+from benchwright.regress.explain_report import explanation_text
+from benchwright.report.tables.ab import ab_text
 
 if TYPE_CHECKING:
-    from benchwright.app.regressions.ab import AbOrder, AbOutcome
-    from benchwright.app.run import RunOrder
     from benchwright.core.decision import Decision
     from benchwright.executors.observer import Observer
+    from benchwright.regress.ab import AbOutcome
+    from benchwright.runner.run import RunOrder
 
 _EXAMPLES = """\b
 Examples:
@@ -71,7 +77,7 @@ _OWN = (
 @click.option(
     "--explain", is_flag=True, help="If it regressed, say why: launch both sides again, profiled, and see what differs."
 )
-@notifying.notify_option
+@notify_options.notify_option
 @target_options(without=_WITHOUT)
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
@@ -79,23 +85,20 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
     Exit code: 0 fine, 1 regressed, 2 wrong input, 3 could not measure, 130 interrupted (resumable).
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.regressions.ab import outcome_of, run_ab, run_sides
-
     own = {name: values.pop(name) for name in _OWN}
     decision = decision_of(values)
     if own["control"] is None:
         _refuse_bare_revisions(targets, ctx.meta.get("command", ()))
     order = order_from(ctx, values, targets)
     files = _files(own)
-    receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])))
+    receivers = notify_options.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])))
     as_json = values["as_json"]
-    with open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
+    with runner.terminal.open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
         progress.begin("getting ready")
         if order.resume is not None and own["control"] is None:
-            outcome = outcome_of(run_sides(order, progress), fail_on=own["fail_on"])
+            outcome = regress.ab.outcome_of(regress.ab.run_sides(order, progress), fail_on=own["fail_on"])
         else:
-            outcome = run_ab(_ab_order(order, own, decision), progress)
+            outcome = regress.ab.run_ab(_ab_order(order, own, decision), progress)
         why = _explained(outcome, order, progress) if own["explain"] else ""
     try:
         click.echo(_report(outcome, "json" if as_json else "screen"), nl=False)
@@ -106,7 +109,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
         put_out(_report(outcome, format_), format_, file)
     if not receivers:
         return outcome.exit_code
-    return notifying.tell(outcome.notice(), receivers, order.base.path, outcome.exit_code)
+    return notify_options.tell(outcome.notice(), receivers, order.base.path, outcome.exit_code)
 
 
 def _refuse_bare_revisions(targets: Sequence[str], command: Sequence[str]) -> None:
@@ -123,17 +126,15 @@ def _refuse_bare_revisions(targets: Sequence[str], command: Sequence[str]) -> No
 
 def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
     """Why it regressed, for the screen."""
-    from benchwright.app.regressions.explain import ExplainOrder, explanations
-    from benchwright.core.results.comparison import Verdict
-    from benchwright.regress.explain_report import explanation_text
-
     if outcome.verdict is not Verdict.REGRESSED:
         return ""
-    asked = ExplainOrder(
+    asked = regress.explain_pairs.ExplainOrder(
         runs=(outcome.run,), base=order.base, store=order.options.store, profile=True, profile_or_fail=False
     )
     width = terminal_width()
-    return "".join(f"\n{explanation_text(each, width=width)}" for each in explanations(asked, observer))
+    return "".join(
+        f"\n{explanation_text(each, width=width)}" for each in regress.explain_pairs.explanations(asked, observer)
+    )
 
 
 def _files(own: dict[str, Any]) -> dict[str, str]:
@@ -148,16 +149,12 @@ def _files(own: dict[str, Any]) -> dict[str, str]:
     return files
 
 
-def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> AbOrder:
-    from benchwright.app.regressions.ab import AbOrder
-    from benchwright.core.inputs.revision import parse_revision
-    from benchwright.regress.builds import BuildRecipe, checked_recipe
-
+def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> regress.ab.AbOrder:
     if own["control"] is None:
         remedy = "name it, such as --control main; for the noise of this machine: --control args: --treatment args:"
         raise InvalidInput("there is nothing to compare with", where="--control", remedy=remedy)
     treatment = own["treatment"]
-    return AbOrder(
+    return regress.ab.AbOrder(
         order=order,
         control=parse_revision(own["control"], "--control"),
         treatment=None if treatment is None else parse_revision(treatment, "--treatment"),
@@ -170,8 +167,6 @@ def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> AbOrd
 
 def _report(outcome: AbOutcome, format_: str) -> str:
     if format_ == "screen":
-        from benchwright.report.tables.ab import ab_text
-
         width = terminal_width()
         return coloured(f"{ab_text(outcome.table, width=width)} saved: {outcome.run.folder}\n")
     return outcome.rendered(format_)

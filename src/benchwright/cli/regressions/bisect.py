@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchwright import regress, runner
 from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.errors import InvalidInput
+from benchwright.core.quantities import parse_duration, parse_percentage
+from benchwright.kinds.metric_option import parse_metric_option
+from benchwright.regress.builds import BuildRecipe, checked_recipe
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
-    from benchwright.app.progress.progress import Progress
-    from benchwright.app.regressions.bisect import BisectObserver, BisectOrder
+    from benchwright.runner.progress import Progress
 
 _EXAMPLES = """\b
 Examples:
@@ -48,12 +52,10 @@ class _BisectCommand(OwnFirstCommand):
             return args  # said when it is parsed again
         if isinstance(given.get("good"), str):
             return args
-        from benchwright.app.regressions.bisect_resume import words_to_resume
-        from benchwright.runs.base_folder import BaseFolder
 
         base = given.get("base")
         base = BaseFolder.choose(base if isinstance(base, str) else None, os.environ)
-        return words_to_resume(base, os.getcwd(), args)
+        return regress.bisect.words_to_resume(base, os.getcwd(), args)
 
 
 @click.command(cls=_BisectCommand, epilog=_EXAMPLES)
@@ -105,22 +107,18 @@ def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...]
 
     Exit code: 0 found, 1 not found (no change, or a limit was reached), 2 wrong input, 3 could not measure, 130 interrupted.
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.regressions.bisect import bisect
-    from benchwright.app.regressions.bisect_report import outcome_body, outcome_text
-
     own = {name: values.pop(name) for name in _OWN} | {"words": ctx.meta[_WORDS]}
     values["metrics"] = tuple(metric for metric in own["metrics"] if "=" in metric)
     order = order_from(ctx, values, targets)
     quiet = values["quiet"] or values["as_json"]
-    with open_progress(quiet=quiet, verbose=values["verbose"]) as progress:
+    with runner.terminal.open_progress(quiet=quiet, verbose=values["verbose"]) as progress:
         progress.begin("reading the repository")
-        found = bisect(_bisect_order(order, good, bad, own), _watching(progress, quiet=quiet))
+        found = regress.bisect.bisect(_bisect_order(order, good, bad, own), _watching(progress, quiet=quiet))
     try:
         if values["as_json"]:
-            click.echo(json.dumps(outcome_body(found), indent=1))
+            click.echo(json.dumps(regress.bisect_report.outcome_body(found), indent=1))
         else:
-            click.echo(coloured(outcome_text(found, terminal_width())), nl=False)
+            click.echo(coloured(regress.bisect_report.outcome_text(found, terminal_width())), nl=False)
     except BrokenPipeError:
         forget_stdout()  # nobody reads it; the exit code tells all the same
     return 0 if found.found else 1
@@ -128,22 +126,16 @@ def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...]
 
 def _name(metric: str) -> str:
     """Of NAME, or of NAME[unit,…]=PATTERN."""
-    from benchwright.kinds.metric_option import parse_metric_option
-
     return parse_metric_option(metric).name if "=" in metric else metric
 
 
-def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> BisectOrder:
-    from benchwright.app.regressions.bisect import BisectOrder
-    from benchwright.core.numbers.quantities import parse_duration, parse_percentage
-    from benchwright.regress.builds import BuildRecipe, checked_recipe
-
+def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> regress.bisect.BisectOrder:
     if len(own["metrics"]) > 1:
         raise InvalidInput("only one metric can be bisected", where="--metric", remedy="name one")
     options = order.options
     if not (options.targets or options.command):
         raise InvalidInput("there is no target", remedy="name one, or write a command after --")
-    return BisectOrder(
+    return regress.bisect.BisectOrder(
         order=order,
         good=good,
         bad=bad,
@@ -160,17 +152,15 @@ def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> Bisec
     )
 
 
-def _watching(progress: Progress, *, quiet: bool) -> BisectObserver:
+def _watching(progress: Progress, *, quiet: bool) -> regress.bisect.BisectObserver:
     """Shows builds in the panel, and each step as a line of standard error."""
-    from benchwright.app.regressions.bisect import BisectObserver, BisectOutcome, BisectState
-    from benchwright.app.regressions.bisect_report import head_text, step_line
 
-    class Watching(BisectObserver):
-        def on_begun(self, state: BisectState) -> None:
-            self._say(head_text(state, terminal_width()))
+    class Watching(regress.bisect.BisectObserver):
+        def on_begun(self, state: regress.bisect.BisectState) -> None:
+            self._say(regress.bisect_report.head_text(state, terminal_width()))
 
-        def on_narrowed(self, state: BisectState, found: BisectOutcome) -> None:
-            self._say(f"{step_line(state, found, terminal_width())}\n")
+        def on_narrowed(self, state: regress.bisect.BisectState, found: regress.bisect.BisectOutcome) -> None:
+            self._say(f"{regress.bisect_report.step_line(state, found, terminal_width())}\n")
 
         def on_step(self, name: str, what: str, log: str | None = None) -> None:
             progress.begin(f"{name}: {what}")

@@ -6,10 +6,12 @@ import json
 
 import click
 
+from benchwright import regress, runner
 from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
+from benchwright.regress.explain_report import explanation_body, explanation_markdown, explanation_text
 
 _EXAMPLES = """\b
 Examples:
@@ -55,20 +57,16 @@ def command(
     RUN has both sides: an A/B, or commands measured together. The timed launches are never profiled; --profile makes
     others, in a run of their own.
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.regressions.explain import ExplainOrder, explanations, runs_to_explain
-    from benchwright.regress.explain_report import explanation_body, explanation_markdown, explanation_text
-
     format_ = chosen_format("explain", format_, output, as_json=as_json, known=("screen", "markdown", "json"))
     if len(runs) > 2 or (between and len(runs) != 1):
         remedy = "name a run with both sides, or a control and a treatment"
         raise InvalidInput("too many runs", where="explain", remedy=remedy)
-    with open_progress(quiet=format_ == "json") as progress:
+    with runner.terminal.open_progress(quiet=format_ == "json") as progress:
         progress.begin("reading the runs")
         with open_results(base, store) as results:
-            found = runs_to_explain(runs, results)
+            found = regress.explain_pairs.runs_to_explain(runs, results)
             folder = results.base
-        order = ExplainOrder(
+        order = regress.explain_pairs.ExplainOrder(
             runs=found,
             base=folder,
             store=store,
@@ -78,7 +76,7 @@ def command(
             profile=profile,
             launches=launches,
         )
-        explained = explanations(order, progress)
+        explained = regress.explain_pairs.explanations(order, progress)
     if format_ == "json":
         text = json.dumps([explanation_body(each) for each in explained], indent=1, allow_nan=False) + "\n"
     elif format_ == "markdown":

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.cli.regressions.notifying import notify_option, targets, tell
+from benchwright import regress
+from benchwright.cli.regressions.notify_options import notify_option, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.where import open_results, where_options
-from benchwright.cli.working import Working
+from benchwright.options.values import label_of
+from benchwright.report.tables.history_table import change_words, heading
+from benchwright.report.text.numbers import counted
 
 if TYPE_CHECKING:
-    from benchwright.app.regressions.history import Histories
+    from benchwright.regress.run_history import Histories
 
 _FORMATS = ("screen", "markdown", "csv", "json", "html")
 
@@ -65,15 +69,11 @@ def command(
     Each machine and setting is a series of its own. Noise that wanders, outliers and runs on a busy machine are not taken for
     changes. Twelve runs or more are needed.
     """
-    from benchwright.app.regressions.history import HistoryOrder, failing, histories, last_benchmark
-    from benchwright.options.values import label_of
-    from benchwright.report.tables.history import change_words, heading
-
     format_ = chosen_format("history", format_, output, as_json=as_json)
     receivers = targets(notify)
     with Working("reading the runs"), open_results(base, store) as results:
-        order = HistoryOrder(
-            benchmark=benchmark or last_benchmark(results),
+        order = regress.run_history.HistoryOrder(
+            benchmark=benchmark or regress.run_history.last_benchmark(results),
             metric=metric,
             labels=dict(map(label_of, labels)),
             machine=machine,
@@ -82,38 +82,39 @@ def command(
             by_commit=by == "commit",
             any_host=any_host,
         )
-        found = histories(results, order)
+        found = regress.run_history.histories(results, order)
         folder = results.base.path
     put_out(_rendered(found, format_), format_, output)
     _tell_what_is_missing(found)
-    failed = failing(found.series, fail_on) if fail_on else []
+    failed = regress.run_history.failing(found.series, fail_on) if fail_on else []
     for series, change in failed:
         click.echo(f"benchwright: --fail-on {fail_on}: {heading(series)} {change_words(series, change)}", err=True)
     code = 1 if failed else 0
     if not receivers:
         return code
-    from benchwright.app.regressions.history import history_notice
 
-    return tell(history_notice(found.series, order.benchmark), receivers, folder, code)
+    return tell(regress.run_history.history_notice(found.series, order.benchmark), receivers, folder, code)
 
 
 def _rendered(found: Histories, format_: str) -> str:
-    from benchwright.report.tables import history
+    from benchwright.report.tables import history_table
 
     if format_ == "html":
-        from benchwright.report.html.history import history_html
+        from benchwright.report.html.history_page import history_html
 
         return history_html(found.series)
     if format_ == "screen":
-        return history.history_text(found.series, terminal_width())
-    render = {"json": history.history_json, "markdown": history.history_markdown, "csv": history.history_csv}[format_]
+        return history_table.history_text(found.series, terminal_width())
+    render = {
+        "json": history_table.history_json,
+        "markdown": history_table.history_markdown,
+        "csv": history_table.history_csv,
+    }[format_]
     return render(found.series)
 
 
 def _tell_what_is_missing(found: Histories) -> None:
     if found.unreadable:
-        from benchwright.report.text.numbers import counted
-
         runs = counted(len(found.unreadable), "run")
         click.echo(f"benchwright: {runs} could not be read; 'benchwright runs' says why", err=True)
     if found.trouble is not None:

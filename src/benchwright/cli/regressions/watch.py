@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from benchwright import regress, runner
 from benchwright.cli.options import REPO_DIR_HELP, Count, OwnFirstCommand, order_from, target_options
-from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
-from benchwright.cli.regressions.notifying import notify_option
-from benchwright.cli.regressions.notifying import targets as targets_of_notices
+from benchwright.cli.regressions.decision_options import REPLACED, decision_of, decision_options
+from benchwright.cli.regressions.notify_options import notify_option
+from benchwright.cli.regressions.notify_options import targets as targets_of_notices
 from benchwright.core.errors import CannotMeasure, InvalidInput
+from benchwright.core.quantities import parse_duration
 from benchwright.options.values import comma_words
+from benchwright.regress.builds import BuildRecipe, checked_recipe
+from benchwright.regress.watch.control import Against
+from benchwright.runs.provenance.working_trees import WORKING_TREES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchwright.app.regressions.watch import WatchOrder
-    from benchwright.app.run import RunOrder
     from benchwright.core.decision import Decision
-    from benchwright.regress.builds import BuildRecipe
     from benchwright.regress.watch.records import CommitRecord
+    from benchwright.regress.watch.watch import WatchOrder
+    from benchwright.runner.run import RunOrder
 
 _EXAMPLES = """\b
 Examples:
@@ -46,22 +50,7 @@ _OWN = (
 )
 
 
-class WatchCommand(OwnFirstCommand):
-    """The spelling of FAI-PEP's repo driver, with underscores, is understood too."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        known = {flag for parameter in self.get_params(ctx) for flag in (*parameter.opts, *parameter.secondary_opts)}
-        end = args.index("--") if "--" in args else len(args)
-        return super().parse_args(ctx, [*(_dashed(word, known) for word in args[:end]), *args[end:]])
-
-
-def _dashed(word: str, known: set[str]) -> str:
-    name, equals, value = word.partition("=")
-    dashed = name.replace("_", "-")
-    return f"{dashed}{equals}{value}" if name.startswith("--") and name not in known and dashed in known else word
-
-
-@click.command(cls=WatchCommand, epilog=_EXAMPLES)
+@click.command(cls=OwnFirstCommand, epilog=_EXAMPLES)
 @click.option("--repo-dir", metavar="DIR", required=True, help=f"{REPO_DIR_HELP} Its working tree is left alone.")
 @click.option("--build", metavar="LINE", help="Shell line that builds a commit, run in its own tree and environment.")
 @click.option(
@@ -91,7 +80,7 @@ def _dashed(word: str, known: set[str]) -> str:
 @click.option("--step", metavar="N", type=Count(1), default=1, help="Measure one commit in N.  [default: 1]")
 @click.option("--status-file", metavar="FILE", help="Stop after the commit in hand once this file holds 0.")
 @click.option("--same-host", is_flag=True, help="Never build while measuring.  [default: if measured on this machine]")
-@click.option("--frameworks-dir", metavar="DIR", help="Build with DIR/FRAMEWORK/PLATFORM/build.sh, as FAI-PEP does.")
+@click.option("--frameworks-dir", metavar="DIR", help="Build with DIR/FRAMEWORK/PLATFORM/build.sh.")
 @click.option("--exec-dir", metavar="DIR", help="Folder for programs that build.sh makes.")
 @click.option(
     "--platforms",
@@ -101,7 +90,12 @@ def _dashed(word: str, known: set[str]) -> str:
     metavar="NAME,NAME",
     help="Platforms to build for and run on.",
 )
-@click.option("--repo", type=click.Choice(["git", "hg"]), default="git", help="Kind of repository.  [default: git]")
+@click.option(
+    "--repo",
+    type=click.Choice(["git", *WORKING_TREES.names()]),
+    default="git",
+    help="Kind of repository.  [default: git]",
+)
 @click.option(
     "--ab-testing/--no-ab-testing",
     default=True,
@@ -139,8 +133,6 @@ def command(
     One pass, unless --interval is given. A regression is called only after a second run confirmed it. Exit code: 0 fine,
     1 a commit regressed, broke or could not be built, 2 wrong input, 3 could not measure, 130 interrupted.
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.regressions.watch import mark_call, pending_commits, watch
     from benchwright.cli.regressions.watch_output import WatchScreen, marked_text
 
     own = {name: values.pop(name) for name in _OWN}
@@ -150,20 +142,24 @@ def command(
     if acknowledge is not None and forget is not None:
         raise InvalidInput("says something else than --acknowledge", where="--forget", remedy="drop one of them")
     if acknowledge is not None:
-        click.echo(marked_text(mark_call(order, acknowledge, "acknowledged"), "acknowledged", as_json=as_json))
+        click.echo(
+            marked_text(
+                regress.watch.watch.mark_call(order, acknowledge, "acknowledged"), "acknowledged", as_json=as_json
+            )
+        )
         return 0
     if forget is not None:
-        click.echo(marked_text(mark_call(order, forget, "forgotten"), "forgotten", as_json=as_json))
+        click.echo(marked_text(regress.watch.watch.mark_call(order, forget, "forgotten"), "forgotten", as_json=as_json))
         return 0
     os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
-    with open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
+    with runner.terminal.open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
         screen = WatchScreen(progress, as_json=as_json, quiet=values["quiet"])
         if only_list:
-            screen.show_list(pending_commits(order, screen, progress))
+            screen.show_list(regress.watch.watch.pending_commits(order, screen, progress))
             return 0
         screen.tell(receivers, os.path.basename(os.path.abspath(order.repo_dir)), order.order.base.path)
         screen.advise(lambda record: bisect_line(order, values["metrics"], record))
-        return watch(order, screen, progress) or (CannotMeasure.exit_code if screen.lost else 0)
+        return regress.watch.watch.watch(order, screen, progress) or (CannotMeasure.exit_code if screen.lost else 0)
 
 
 def bisect_line(order: WatchOrder, patterns: Sequence[str], record: CommitRecord) -> str:
@@ -177,11 +173,7 @@ def bisect_line(order: WatchOrder, patterns: Sequence[str], record: CommitRecord
     return f"cd {shlex.quote(os.path.abspath(order.repo_dir))} && {shlex.join(words)}"
 
 
-def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> WatchOrder:
-    from benchwright.app.regressions.watch import WatchOrder
-    from benchwright.core.numbers.quantities import parse_duration
-    from benchwright.regress.watch.control import Against
-
+def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> regress.watch.watch.WatchOrder:
     if own["against"] == "parent" and own["base_commit"] is not None:
         raise InvalidInput("is for --against week", where="--base-commit", remedy="drop one of them")
     interval_s = None if own["interval"] is None else parse_duration(own["interval"], where="--interval")
@@ -191,7 +183,7 @@ def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> Wa
     recipe = _recipe(order, own, platforms)
     if recipe.framework is not None:  # it names the build; whether the target has one is another matter
         order = replace(order, given=order.given - {"framework"})
-    return WatchOrder(
+    return regress.watch.watch.WatchOrder(
         order=order,
         repo_dir=own["repo_dir"],
         kind=own["repo"],
@@ -214,8 +206,6 @@ def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> Wa
 
 def _recipe(order: RunOrder, own: dict[str, Any], platforms: tuple[str, ...]) -> BuildRecipe:
     """How a commit is built: by `--build`, or by a framework's build.sh."""
-    from benchwright.regress.builds import BuildRecipe, checked_recipe
-
     folder, exec_dir, framework = own["frameworks_dir"], own["exec_dir"], order.options.framework
     if folder is None:
         if exec_dir is not None:

@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
-from benchwright.core.numbers.quantities import format_duration
-from benchwright.core.results.comparison import Verdict
+from benchwright.core.comparison import Verdict
+from benchwright.core.quantities import format_duration
+from benchwright.regress.notify.notify import notify
 from benchwright.regress.watch.notices import change_words, details_of, is_news, notice_of_commit
 from benchwright.regress.watch.records import CommitOutcome, time_of
 from benchwright.report.tables.comparison import MARKS
@@ -21,13 +22,13 @@ from benchwright.report.text.one_line import clip
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchwright.app.progress.progress import Progress
-    from benchwright.app.regressions.watch import PendingCommit
     from benchwright.regress.notify.targets import Target
     from benchwright.regress.repository import Commit
     from benchwright.regress.watch.control import Control
     from benchwright.regress.watch.records import CommitRecord
+    from benchwright.regress.watch.watch import PendingCommit
     from benchwright.regress.watch.work import WatchPlace
+    from benchwright.runner.progress import Progress
 
 _SHORT, _INDENT = 10, 12
 _WIDEST = max(len(outcome.value) for outcome in CommitOutcome)
@@ -79,8 +80,6 @@ class WatchScreen:
                 forget_stdout()  # nobody reads it any more; the watch goes on
         targets = [target for target in self._targets if is_news(record) or not target.is_remote]
         if targets:
-            from benchwright.regress.notify.notify import notify
-
             notice = notice_of_commit(record, self._repository)
             self.lost += notify(notice, targets, self._progress, spool=self._spool).lost
 
@@ -120,7 +119,7 @@ class WatchScreen:
 
 
 def commit_text(record: CommitRecord, width: int) -> str:
-    """A line for the commit, and what there is to know about it."""
+    """A line for the commit, then its details."""
     place = f" [{record.place}]" if record.place else ""
     head = f"{record.commit[:_SHORT]}  {record.outcome.value:<{_WIDEST}}  {record.subject}{place}"
     lines = [each for line in _lines(record) for each in wrapped(line, max(width, 2 * _INDENT), " " * _INDENT)]

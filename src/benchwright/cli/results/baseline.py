@@ -6,7 +6,7 @@ import json
 
 import click
 
-from benchwright.cli.where import open_results, where_options
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.core.errors import InvalidInput, StoreTrouble
 
 

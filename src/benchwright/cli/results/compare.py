@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from benchwright.cli.regressions.notifying import notify_option, targets, tell
+from benchwright import results as kept
+from benchwright.analysis.comparison.differences import differences
+from benchwright.cli.regressions.notify_options import notify_option, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.where import open_results, where_options
-from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import parse_percentage
+from benchwright.core.quantities import parse_percentage
 
 if TYPE_CHECKING:
-    from benchwright.core.results.comparison import Comparison
+    from benchwright.core.comparison import Comparison
+
+
+# `benchwright compare --env`.
+
+
+def show_differences(runs: Sequence[str], base: str | None, store: str | None, *, as_json: bool) -> None:
+    """How the machine, the settings and the package versions of two runs differ; of one run, to the last."""
+    if len(runs) not in (1, 2):
+        raise InvalidInput("compares the environments of two runs", where="--env", remedy="name one or two runs")
+    control, treatment = (*runs, "last")[:2]
+
+    with Working("reading the runs"), open_results(base, store) as results:
+        found = differences(results.run(control), results.run(treatment))
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(found), indent=1))
+        return
+    for difference in found:
+        click.echo(f"{difference.what}: {difference.control} → {difference.treatment}")
+    if not found:
+        click.echo("no differences")
 
 
 @click.command(epilog="Example: benchwright compare --baseline main last --fail-on regressed")
@@ -82,12 +106,9 @@ def command(
     --anyway. To compare commands measured together (`run -c A -c B`) as pairs, use --between.
     """
     if env:
-        from benchwright.cli.results.diff_env import show_differences
-
         named = [f"baseline:{baseline}", *runs] if baseline else runs
         show_differences(named, base, store, as_json=as_json or format_ == "json")
         return 0
-    from benchwright.app.results.compare import compare_runs, render
 
     format_ = chosen_format("compare", format_, output, as_json=as_json)
     words = _runs_to_compare(runs, baseline, between, run_to_run)
@@ -97,7 +118,7 @@ def command(
             found = [results.run(word) for word in words]
             folder = results.base.path
         working.now("comparing")
-        comparisons = compare_runs(
+        comparisons = kept.compare.compare_runs(
             found,
             between=between,
             margin=None if margin is None else parse_percentage(margin, where="--margin"),
@@ -106,7 +127,7 @@ def command(
             anyway=anyway,
             **({} if run_to_run is None else {"run_to_run": parse_percentage(run_to_run, where="--run-to-run")}),
         )
-        text = render(comparisons, found, format_, terminal_width())
+        text = kept.compare.render(comparisons, found, format_, terminal_width())
     put_out(text, format_, output)
     code = _code_of(comparisons, fail_on)
     if not receivers:
@@ -118,10 +139,9 @@ def command(
 
 def _code_of(comparisons: Sequence[Comparison], fail_on: str | None) -> int:
     """The exit code; says which comparisons failed."""
-    from benchwright.app.results.compare import failing
     from benchwright.report.comparison import count_words
 
-    failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
+    failed = [c for c in comparisons if fail_on and kept.compare.failing(c, fail_on)]
     for comparison in failed:
         why = "; ".join([count_words(comparison), *comparison.lost])
         click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {why}", err=True)

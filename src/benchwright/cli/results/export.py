@@ -7,15 +7,18 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from benchwright.cli.options import options
-from benchwright.cli.where import open_results, where_options
-from benchwright.cli.working import Working
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.core.errors import InvalidInput
+from benchwright.options.table import Options
 from benchwright.report.export.base import EXPORTERS, Exporter, exporter_for
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
     from benchwright.core.run import Run
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     "  [default: by the file's extension]",
 )
 @options(
-    remote_reporter="Send the runs there instead, in FAI-PEP's form, after what waits from earlier runs.",
+    remote_reporter="Send the runs to this server instead, after what waits from earlier runs.",
     remote_access_token="Token for --remote-reporter, or @FILE that holds it.  [default: $BENCHWRIGHT_REMOTE_TOKEN]",  # noqa: S106  # a help text
 )
 @click.option("--flush", is_flag=True, help="With --remote-reporter: send only what waits from earlier runs.")
@@ -94,39 +97,25 @@ def _send(
     flush: bool,
 ) -> int:
     """1 if the server did not take everything; that waits in the base folder."""
-    from benchwright.compat.faipep.delivery import send_reports
-    from benchwright.compat.faipep.remote.endpoint import endpoint_of, token_of
-    from benchwright.compat.faipep.remote.spool import Spool
-    from benchwright.compat.faipep.reports import HarnessReport, reports_of
-    from benchwright.runs.base_folder import BaseFolder
+    from benchwright.runs.delivery import open_deliveries
 
-    folder = BaseFolder.choose(base, os.environ)
-    spool = Spool(folder.path)
-    if remote is None:
-        known = sorted({str(each.content.endpoint) for each in spool.waiting()})
-        remedy = f"name it: --remote-reporter '{known[0]}'" if known else "nothing waits to be sent"
-        raise InvalidInput("needs the server to send to", where="--flush", remedy=remedy)
     if flush and runs:
         raise InvalidInput("sends no run of its own", where="--flush", remedy="leave out the runs, or --flush")
-    endpoint, secret = endpoint_of(remote), token_of(token)
-    found: dict[str, Sequence[HarnessReport]] = {}
+    folder = BaseFolder.choose(base, os.environ)
+    deliveries = open_deliveries(Options(remote_reporter=remote or "", remote_access_token=token), folder.path)
+    found: Sequence[Run] = ()
     with Working("reading the runs") as working:
         if not flush:
             with open_results(base, store) as results:
-                for run in results.each(runs or ("last",)):
-                    made = reports_of(run)
-                    found[run.id] = made.reports
-                    for line in made.left_out:
-                        working.echo(f"benchwright: no records of {line}", err=True)
-        working.now(f"sending to {endpoint.url}")
-        for line in send_reports(found, endpoint, secret, folder.path):
-            working.echo(f"benchwright: {line}", err=True)
-    left = spool.waiting()
-    if flush and not left:
-        click.echo("nothing waits to be sent any more", err=True)
-    for other in sorted({str(each.content.endpoint) for each in left} - {str(endpoint)}):
-        click.echo(f"benchwright: results wait for another reporter, '{other}'", err=True)
-    return 1 if any(each.content.endpoint == endpoint for each in left) else 0
+                found = results.each(runs or ("last",))
+        working.now("sending")
+        tell = partial(_tell, working)
+        complete = [delivery.catch_up(found, tell) for delivery in deliveries]
+    return 0 if all(complete) else 1
+
+
+def _tell(working: Working, line: str) -> None:
+    working.echo(f"benchwright: {line}", err=True)
 
 
 def _to_stdout(exporter: Exporter, runs: Sequence[Run]) -> None:

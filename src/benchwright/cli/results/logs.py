@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import click
 
-from benchwright.cli.where import open_results, where_options
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import readable_job
+from benchwright.plan.file_names import safe_name
 
 
 @click.command(epilog="Example: benchwright logs last train.py --follow")
@@ -20,7 +21,6 @@ from benchwright.core.job import readable_job
 @where_options
 def command(run: str, bench: str | None, follow: bool, tail: int | None, base: str | None, store: str | None) -> None:
     """Show the output of RUN's programs, or of one BENCH (or job, such as train.py.R0.D0)."""
-    from benchwright.plan.file_names import safe_name
     from benchwright.runs.logs import choose_logs, follow_log, read_log, tail_of
 
     with open_results(base, store) as results:

@@ -9,6 +9,7 @@ import click
 
 from benchwright.cli.terminal import coloured
 from benchwright.core.errors import InvalidInput
+from benchwright.core.whole_file import unwritable, write_whole
 
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".csv": "csv", ".json": "json", ".txt": "screen"}
 
@@ -36,8 +37,6 @@ def chosen_format(
 
 def put_out(text: str, format_: str, output: str | None) -> None:
     """To `output`, or to stdout if there is none or it is `-`."""
-    from benchwright.core.files.whole_file import unwritable, write_whole
-
     if output is None or output == "-":
         click.echo(coloured(text) if format_ == "screen" else text, nl=False)
         return

@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from benchwright import results as kept
 from benchwright.cli.models.cached_builds import label_pairs
 from benchwright.cli.options import options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results
 from benchwright.cli.terminal import coloured, terminal_width
-from benchwright.cli.where import open_results
-from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 from benchwright.options.table import OPTIONS, Options
+from benchwright.report.score_rule import SCORES
+from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
-    from benchwright.app.results.scoring import Scoring
+    pass
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 _OPTIONS = [
     click.option(
         "--score",
-        type=click.Choice(["ours", "milabench"]),
-        help="Scoring rule: ours (medians after warm-up, failures left out) or milabench's.  [default: ours]",
+        type=click.Choice(["ours", *SCORES.names()]),
+        help="Scoring rule: ours (medians after warm-up, failures left out) or that of another tool.  [default: ours]",
     ),
     click.option(
         "--config",
@@ -53,11 +56,13 @@ _OPTIONS = [
 
 
 class FormatOption(click.Option):
-    """Its help also lists the formats that installed packages add."""
+    """Its help lists the formats that are built in, and those that installed packages add."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         from benchwright.report.registry import REPORTERS
 
+        names = [name for name in REPORTERS.built_in if name != "screen"]
+        self.help = (self.help or "").replace("{names}", ", ".join(names))
         record = super().get_help_record(ctx)
         added = ", ".join(f"{name} ({entry.package})" for name, entry in REPORTERS.plugins().items())
         return (record[0], f"{record[1]} Installed besides: {added}.") if record and added else record
@@ -97,7 +102,7 @@ Examples:
     "--format",
     "format_",
     cls=FormatOption,
-    help="screen (the default), json, csv, markdown, html, driver or fai-pep.",
+    help="{names} or screen, which is the default.",
 )
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @output_option
@@ -126,11 +131,6 @@ def command(
     For a suite: a line per benchmark, the failures, and the score. For a corpus: success and speed-up of each runtime, how far
     models get and why no further, and their times; after a run of one, that of all results, with YYYY-MM-DD.csv written here.
     """
-    from benchwright.app.after_run import report_of, sorted_by
-    from benchwright.app.results.compare import compare_commands
-    from benchwright.app.results.peaks import peaks_for
-    from benchwright.app.results.scoring import MILABENCH
-    from benchwright.compat.milabench.pooled_run import pooled_run
     from benchwright.report.multi_run import render_several
     from benchwright.report.registry import reporter_named
 
@@ -153,25 +153,24 @@ def command(
     reporter = reporter_named(format_)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
-            found = [sorted_by(run, sort) for run in results.each(runs or ("last",))]
+            found = [kept.after_run.sorted_by(run, sort) for run in results.each(runs or ("last",))]
             asked = scoring_of(scoring, results, base)
-            peaks = peaks_for(found, results)
+            peaks = kept.peaks.peaks_for(found, results)
         working.now("writing the report")
         width, with_logs = terminal_width(), format_ == "html"
-        built = partial(report_of, width=width, with_logs=with_logs, scoring=asked)
-        reports = [built(run, peaks=peaks.get(run.id), comparisons=compare_commands(run)) for run in found]
-        together = built(sorted_by(pooled_run(found), sort)) if asked.rule == MILABENCH else None
+        built = partial(kept.after_run.report_of, width=width, with_logs=with_logs, scoring=asked)
+        reports = [built(run, peaks=peaks.get(run.id), comparisons=kept.compare.compare_commands(run)) for run in found]
+        rule = kept.scores.rule_named(asked.rule)
+        pooled = rule.pooled(found) if rule is not None else None
+        together = built(kept.after_run.sorted_by(pooled, sort)) if pooled is not None else None
         text = render_several(reporter, reports, together)
     put_out(text, format_, output)
 
 
 def _caches(caches: tuple[str, ...], words: tuple[str, ...], base: str | None) -> list[str]:
-    """Those that were named; MLAgility writes several behind one option."""
-    from benchwright.app.results.corpora import is_cache
-    from benchwright.runs.base_folder import BaseFolder
-
+    """The cache folders that were named; several may follow one option."""
     for text in words:
-        if not is_cache(text):
+        if not kept.corpora.is_cache(text):
             raise InvalidInput(
                 "is not a cache folder",
                 where=text,
@@ -181,11 +180,9 @@ def _caches(caches: tuple[str, ...], words: tuple[str, ...], base: str | None) -
 
 
 def _ended_with_corpus(base: str | None) -> bool:
-    """Whether the last run is one of a corpus; its report is then that of the cache, as MLAgility's is."""
-    from benchwright.app.results.corpora import is_corpus
-
+    """Whether the last run is one of a corpus; its report is then that of the cache."""
     with open_results(base, None) as results:
-        return is_corpus(results.run("last"))
+        return kept.corpora.is_corpus(results.run("last"))
 
 
 def _report_corpus(
@@ -197,27 +194,27 @@ def _report_corpus(
     *,
     table_only: bool = False,
 ) -> None:
-    from benchwright.app.results.corpora import corpus_report, rendered, write_all, write_table
-
     width = terminal_width()
     with Working("reading the runs") as working:
-        report = corpus_report(caches, labels)
+        report = kept.corpora.corpus_report(caches, labels)
         working.now("writing the report")
         if report_dir is None:
             written = []
         else:
-            written = write_table(report, report_dir) if table_only else write_all(report, report_dir, width=width)
-        text = rendered(report, format_, width=width)
+            written = (
+                kept.corpora.write_table(report, report_dir)
+                if table_only
+                else kept.corpora.write_all(report, report_dir, width=width)
+            )
+        text = kept.corpora.rendered(report, format_, width=width)
     put_out(text, format_, output)
     if written:
         click.echo(coloured(f" saved: {', '.join(written)}"), err=format_ != "screen" or output is not None)
 
 
-def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scoring:
+def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> kept.scores.Scoring:
     """What the options ask for; `results` finds the run to compare with."""
-    from benchwright.app.results.scoring import Scoring
-
-    return Scoring(
+    return kept.scores.Scoring(
         rule=values["score"],
         weights=None if values["config"] is None else _weights(values["config"], base),
         price=values["price"],
@@ -227,9 +224,7 @@ def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scorin
 
 
 def _weights(suite: str, base: str | None) -> dict[str, float]:
-    from benchwright.app.results.scoring import weights_of
     from benchwright.kinds.suite.suites import every_benchmark
-    from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
-    return weights_of(every_benchmark(suite, Options(base=str(folder.path))))
+    return kept.scores.weights_of(every_benchmark(suite, Options(base=str(folder.path))))

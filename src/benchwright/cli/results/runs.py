@@ -9,11 +9,14 @@ from typing import Any
 import click
 import msgspec
 
+from benchwright import results as kept
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import ask, terminal_width
-from benchwright.cli.where import open_results, where_options
-from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput, StoreTrouble
-from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
+from benchwright.core.quantities import format_bytes, parse_duration, parse_size
+from benchwright.options.values import label_of
+from benchwright.report.run_list import run_list
 
 _PATIENCE_S = 1.0  # whoever lists runs does not want to wait for a store that is locked
 _SORTS: dict[str, Callable[[Any], Any]] = {
@@ -69,11 +72,8 @@ def list_(
 
     Exit code: 3 if the store cannot be used; runs that only it has are not listed then.
     """
-    from benchwright.app.results.listing import list_runs
-    from benchwright.options.values import label_of
-
     with Working("listing the runs"), open_results(base, store, patience_s=_PATIENCE_S) as results:
-        listed = list_runs(results, labels=dict(map(label_of, labels)), limit=limit, **wanted)
+        listed = kept.run_index.list_runs(results, labels=dict(map(label_of, labels)), limit=limit, **wanted)
     rows = sorted(listed.rows, key=_SORTS[sort]) if sort != "started" else listed.rows
     for row in rows:
         if row.problem:
@@ -83,8 +83,6 @@ def list_(
     if as_json:
         click.echo(json.dumps([msgspec.to_builtins(row) for row in rows], indent=1))
     else:
-        from benchwright.report.run_list import run_list
-
         click.echo(run_list(rows, width=terminal_width()), nl=False)
     return 0 if listed.trouble is None else listed.trouble.exit_code
 
@@ -95,16 +93,14 @@ def list_(
 @where_options
 def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> int:
     """Delete RUNS: their folders, with all raw samples, and their entries in the store."""
-    from benchwright.app.results.admin import delete_run, names_of
-
     with open_results(base, store) as results:
-        meant = names_of(results, runs)
+        meant = kept.admin.names_of(results, runs)
         if not yes:
             names = ", ".join(run.id for run in meant)
             ask(f"Delete {names} with all raw samples?")
         trouble = []
         for run in meant:
-            deleted = delete_run(results, run)
+            deleted = kept.admin.delete_run(results, run)
             click.echo(f"deleted: {run.id} ({format_bytes(deleted.freed_bytes)})")
             for baseline in deleted.baselines:
                 click.echo(f"benchwright: baseline '{baseline}' was deleted with it", err=True)
@@ -120,12 +116,10 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
 @where_options
 def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None) -> int:
     """Delete old runs, except baselines and running ones."""
-    from benchwright.app.results.admin import delete_run, to_prune
-
     if keep is None and max_size is None:
         raise InvalidInput("no limit given", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
     with open_results(base, store) as results:
-        meant = to_prune(
+        meant = kept.admin.to_prune(
             results,
             keep_s=None if keep is None else parse_duration(keep, where="--keep"),
             max_bytes=None if max_size is None else parse_size(max_size, where="--max-size"),
@@ -142,7 +136,7 @@ def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base
         deleted = []
         with Working(f"deleting {len(meant):,} runs") as working:
             for number, run in enumerate(meant, start=1):
-                deleted.append(delete_run(results, run))
+                deleted.append(kept.admin.delete_run(results, run))
                 working.now(f"deleting runs: {number:,} of {len(meant):,}")
         click.echo(f"deleted {len(meant)} runs, {format_bytes(sum(d.freed_bytes for d in deleted))}")
     return _said([d.trouble for d in deleted if d.trouble])
@@ -161,8 +155,6 @@ def _said(trouble: list[str]) -> int:
 @where_options
 def annotate(run: str, text: str | None, base: str | None, store: str | None) -> None:
     """Attach TEXT to RUN; without TEXT, remove the annotation."""
-    from benchwright.app.results.admin import annotate_run
-
     with open_results(base, store) as results:
-        name = annotate_run(results, run, text or None)
+        name = kept.admin.annotate_run(results, run, text or None)
     click.echo(f"{name}: {text or 'annotation removed'}")

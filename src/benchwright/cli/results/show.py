@@ -6,10 +6,11 @@ import json
 
 import click
 
+from benchwright import results as kept
 from benchwright.cli.results.output import chosen_format, put_out
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import terminal_width
-from benchwright.cli.where import open_results, where_options
-from benchwright.cli.working import Working
 
 
 @click.command(epilog="Example: benchwright show last")
@@ -19,9 +20,6 @@ from benchwright.cli.working import Working
 @where_options
 def command(run: str, as_json: bool, output: str | None, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, machine and packages."""
-    from benchwright.app.after_run import report_of
-    from benchwright.app.results.compare import compare_commands
-    from benchwright.app.results.peaks import peaks_for
     from benchwright.report.details import details
     from benchwright.report.registry import reporter_named
     from benchwright.report.run_json import JsonReporter
@@ -31,13 +29,13 @@ def command(run: str, as_json: bool, output: str | None, base: str | None, store
     with Working("reading the run"), open_results(base, store) as results:
         found = results.run(run)
         annotation = results.annotation(found)
-        peaks = peaks_for([found], results)
-    report = report_of(
+        peaks = kept.peaks.peaks_for([found], results)
+    report = kept.after_run.report_of(
         found,
         width=terminal_width(),
         with_logs=format_ == "html",
         peaks=peaks.get(found.id),
-        comparisons=compare_commands(found),
+        comparisons=kept.compare.compare_commands(found),
     )
     if format_ == "json":
         body = json.loads(JsonReporter().render(report))

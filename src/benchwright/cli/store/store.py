@@ -6,8 +6,9 @@ import json
 
 import click
 
-from benchwright.cli.where import open_results, where_options
-from benchwright.cli.working import Working
+from benchwright import results as kept
+from benchwright.cli.spinner import Working
+from benchwright.cli.store_options import open_results, where_options
 
 
 @click.group(epilog="Example: benchwright store check")
@@ -24,15 +25,13 @@ def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> 
 
     Duplicate runs and names are noted; they are no problem.
     """
-    from benchwright.app.results.check_store import folder_problems
-
     with Working("checking the store", quiet=as_json) as working, open_results(base, store) as results:
         problems = results.existing_store.check()
         version = results.existing_store.schema_version()
         notes = results.existing_store.duplicates() if not problems else []
         if folders and not problems:
             working.now("comparing the store with the run folders")
-            problems = list(folder_problems(results))
+            problems = list(kept.check_store.folder_problems(results))
     if as_json:
         body = {"url": results.where, "version": version, "problems": problems, "notes": notes}
         click.echo(json.dumps(body, indent=1))
@@ -49,19 +48,35 @@ def rebuild(base: str | None, store: str | None) -> int:
 
     Exit code: 1 if a run could not be added.
     """
-    from benchwright.app.results.rebuild import rebuild as rebuilt
-
     total = failed = 0
     with Working("rebuilding the store") as working, open_results(base, store) as results:
-        for outcome in rebuilt(results):
+        for outcome in kept.rebuild.rebuild(results):
             working.now(f"rebuilding the store: {total + 1:,} runs")
             if outcome.problem:
-                said = outcome.problem if outcome.run is None else f"{outcome.run}: {outcome.problem}"
-                working.echo(f"benchwright: {said}", err=True)
+                message = outcome.problem if outcome.run is None else f"{outcome.run}: {outcome.problem}"
+                working.echo(f"benchwright: {message}", err=True)
             total += outcome.run is not None
             failed += outcome.run is not None and outcome.problem is not None
     click.echo(f"{total - failed} of {total} runs are in {results.where}")
     return 1 if failed else 0
+
+
+@command.command(epilog="Example: benchwright store send --store https://bench.example.org")
+@where_options
+def send(base: str | None, store: str | None) -> int:
+    """Send the runs that wait for the store because its server was away. Exit code: 1 if one still waits."""
+    results = open_results(base, store)
+    waiting = kept.run_digest.unstored(results.base, results.url)
+    with Working(f"sending {len(waiting)} runs"), results:
+        _ = results.store  # says why, if it is still away
+        kept.run_digest.take_unstored(results.base, results.url, lambda: open_results(base, store))
+    left = kept.run_digest.unstored(results.base, results.url)
+    click.echo(f"{len(waiting) - len(left)} of {len(waiting)} waiting runs are in {results.where}")
+    for path in left:
+        click.echo(
+            f"benchwright: {path.name} still waits; why: benchwright import {results.base.runs / path.name}", err=True
+        )
+    return 1 if left else 0
 
 
 @command.command(epilog="Example: benchwright store migrate")

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.core.numbers.quantities import format_bytes
+from benchwright import runner
+from benchwright.core.quantities import format_bytes
 
 if TYPE_CHECKING:
-    from benchwright.app.batch_search import BatchSearch, Trial
-    from benchwright.app.progress.progress import Progress
-    from benchwright.app.run import RunOrder
+    from benchwright.runner.batch_search import BatchSearch, Trial
+    from benchwright.runner.progress import Progress
+    from benchwright.runner.run import RunOrder
 
 
 def search_batches(order: RunOrder, progress: Progress, *, as_json: bool) -> int:
     """Looks for the largest batch of every benchmark whose size is ours to choose; each trial is a run of its own."""
-    from benchwright.app.batch_search import search_suite
 
     def tell(benchmark: str, size: int, trial: Trial) -> None:
         with progress.aside():
             click.echo(_trial(benchmark, size, trial), err=True)
 
-    found = search_suite(order, progress, tell)
+    found = runner.batch_search.search_suite(order, progress, tell)
     file = found.scaling_file
     body = {"scaling_file": file, "searches": [_body(s) for s in found.searches]}
     words = [*map(_words, found.searches), f"saved: {file}; use it with --size auto --scaling {file}"]

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from benchwright import runner
 from benchwright.cli.options import PassingCommand
 from benchwright.cli.suites.options import suite_options, suite_targets_of
 from benchwright.core.errors import InvalidInput
@@ -23,7 +24,6 @@ Examples:
 @click.pass_context
 def command(ctx: click.Context, /, **values: object) -> None:
     """Open a shell in a benchmark's folder and environment, or run COMMAND there and return its exit code."""
-    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.dev import development_session
 
     words = ctx.meta.get("command", ())
@@ -31,7 +31,7 @@ def command(ctx: click.Context, /, **values: object) -> None:
         raise InvalidInput("no command after --", remedy="leave -- out for a shell")
     session = development_session(
         suite_targets_of(values),
-        options_of(values),
+        runner.requests.options_of(values),
         words,
         tell=lambda text: click.echo(f"benchwright: {text}", err=True),
     )

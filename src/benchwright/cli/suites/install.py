@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchwright import runner
 from benchwright.cli.options import options
 from benchwright.cli.suites.options import (
     index_options,
@@ -17,11 +18,11 @@ from benchwright.cli.suites.options import (
     suite_targets_of,
 )
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.quantities import format_duration
+from benchwright.report.text.numbers import counted
 
 if TYPE_CHECKING:
-    from benchwright.environments.built import Installed
-    from benchwright.kinds.models.zoo.own_environment import OwnEnvironmentOptions
+    from benchwright.environments.environment import Installed
 
 _EXAMPLES = """\b
 Examples:
@@ -72,71 +73,23 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
     environment failed, 2 wrong suite, 3 the base folder cannot be used.
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.install import InstallOptions, install
 
     if values["zoos"] or values["corpora"]:
-        return _install_zoos(values, as_json=as_json, quiet=quiet)
+        from benchwright.cli.suites.zoo_install import install_zoos
+
+        done = install_zoos(values, quiet=quiet)
+        return show_outcome("zoos", done, _text(done), as_json=as_json, log_lines=10)
     if values["own_env"]:
         raise InvalidInput("no zoo is named", where="--own-env", remedy="name one with --zoo; suites have their own")
     chosen = {name: values[name] for name in ("force", "update", "variant", "jobs", "constraints")}
     asked = InstallOptions(**chosen, where=index_options_from(values))
-    with open_progress(quiet=quiet) as progress:
-        done = install(suite_targets_of(values), options_of(values), asked, progress)
+    with runner.terminal.open_progress(quiet=quiet) as progress:
+        done = install(suite_targets_of(values), runner.requests.options_of(values), asked, progress)
     return show_outcome("groups", done, _text(done), as_json=as_json)
 
 
-def _install_zoos(values: dict[str, Any], *, as_json: bool, quiet: bool) -> int:
-    import os
-
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.environments.installers import choose_installer
-    from benchwright.kinds.interpreter import default_python
-    from benchwright.kinds.models.zoo.install import install_wanted
-    from benchwright.kinds.models.zoo.own_environment import install_apart
-    from benchwright.kinds.models.zoo.wanted import wanted_of
-    from benchwright.kinds.suite.setup.install import package_indexes
-    from benchwright.runs.base_folder import BaseFolder
-
-    if values["suites"]:
-        raise InvalidInput("a suite and a zoo are named", where="--zoo", remedy="install one at a time")
-    python = values["python"] or default_python()
-    where = index_options_from(values)
-    installer = choose_installer(where.installer, package_indexes(where))
-    wanted = wanted_of(values["zoos"], values["corpora"], python, _words_given(values))
-    folder = BaseFolder.choose(values["base"], os.environ).path / "zoos"
-    with open_progress(quiet=quiet) as progress:
-        if values["own_env"]:
-            done = install_apart(wanted, _own_options(values, python), installer, str(folder), progress)
-        else:
-            done = install_wanted(wanted, python, installer, folder, progress)
-    return show_outcome("zoos", done, _text(done), as_json=as_json, log_lines=10)
-
-
-def _own_options(values: dict[str, Any], python: str) -> OwnEnvironmentOptions:
-    from benchwright.environments.vendor import arch_here
-    from benchwright.kinds.models.zoo.own_environment import OwnEnvironmentOptions
-    from benchwright.kinds.suite.setup.install import vendor_constraints
-
-    constraints = vendor_constraints(arch_here(), None, (), (), values["constraints"])
-    return OwnEnvironmentOptions(
-        python=python, constraints=tuple(constraints), force=values["force"], update=values["update"]
-    )
-
-
-def _words_given(values: dict[str, Any]) -> list[str]:
-    """Those options that a second command for the same zoo needs, too."""
-    one = {"--base": values["base"], "--python": values["python"], "--index-url": values["index_url"]}
-    one["--installer"] = values["installer"]
-    many = {"--index": values["indexes"], "--find-links": values["find_links"]}
-    pairs = [*one.items(), *((option, value) for option, each in many.items() for value in each)]
-    return [word for option, value in pairs if value for word in (option, str(value))]
-
-
 def _text(done: Sequence[Installed]) -> str:
-    from benchwright.report.text.numbers import counted
-
     width = max(len(x.name) for x in done)
     lines = []
     for x in done:

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.app.matrix import MatrixObserver
+from benchwright import runner
 from benchwright.cli.options import order_from, target_options
 from benchwright.core.errors import InvalidInput
 from benchwright.options.table import SUITE
+from benchwright.runner.matrix import MatrixObserver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchwright.app.matrix import MatrixOutcome, MatrixRun
     from benchwright.core.run import Run
+    from benchwright.runner.matrix import MatrixOutcome, MatrixRun
 
 _EXAMPLES = """\b
 Examples:
@@ -48,34 +49,32 @@ def command(
     Each run is one that `run` would make. A run that fails does not end the others. Exit code: 0 success, 1 some failed,
     2 or 3 none could be made, 130 interrupted (resumable).
     """
-    from benchwright.app.matrix import SuiteMatrix, code_of, matrix_runs, run_matrix
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.kinds.suite.suites import SYSTEM_VARIABLES
     from benchwright.kinds.suite.system_file import read_system
+    from benchwright.options.variables import value_of
 
     anyway, quiet = values.pop("anyway"), values["quiet"]
     if anyway and not resume:
         raise InvalidInput("only applies to resumed runs", where="--anyway", remedy="add --resume")
     order = order_from(ctx, values, targets)
     order = msgspec.structs.replace(order, options=msgspec.structs.replace(order.options, anyway=anyway))
-    file = values["system"] or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
+    file = values["system"] or value_of("BENCHWRIGHT_SYSTEM", os.environ)
     if file is None:
         raise InvalidInput("no system file is named", where="--system", remedy="name one that has multirun.runs")
     system, multirun = read_system(file)
-    runs = matrix_runs(multirun, system, where=file)
+    runs = runner.matrix.matrix_runs(multirun, system, where=file)
     if only_list:
         click.echo(json.dumps({"runs": [_listed(run) for run in runs]}, indent=1) if as_json else _list(runs))
         return 0
-    matrix = SuiteMatrix(order)
+    matrix = runner.matrix.SuiteMatrix(order)
 
     def make(run: MatrixRun) -> Run:
-        with open_progress(quiet=quiet or as_json) as progress:
+        with runner.terminal.open_progress(quiet=quiet or as_json) as progress:
             return matrix.make(run, progress, resume=resume)
 
     finished = matrix.finished if resume else lambda run: None
-    outcomes = run_matrix(runs, make, finished=finished, observer=_Telling(quiet=quiet))
+    outcomes = runner.matrix.run_matrix(runs, make, finished=finished, observer=_Telling(quiet=quiet))
     click.echo(json.dumps({"runs": [_told(x) for x in outcomes]}, indent=1) if as_json else _table(outcomes))
-    return code_of(outcomes)
+    return runner.matrix.code_of(outcomes)
 
 
 class _Telling(MatrixObserver):

@@ -25,9 +25,9 @@ Examples:
     "--template",
     default="simple",
     show_default=True,
-    metavar="simple|voir|stdout|model|script",
-    help="Starting point: a loop timed by benchprobe, one instrumented with voir, a program that prints its numbers, "
-    "a torch model, or one file that builds and calls a model.",
+    metavar="simple|stdout|model|script|…",
+    help="Starting point: a loop timed by benchprobe, a program that prints its numbers, a torch model, "
+    "one file that builds and calls a model, or what a dialect of suites adds.",
 )
 @click.option("--dir", "parent", default=".", metavar="DIR", help="Parent folder.  [default: this one]")
 @click.option("--force", is_flag=True, help="Overwrite files in an existing folder.")

@@ -7,34 +7,34 @@ import shutil
 
 import click
 
+from benchwright.core.errors import CannotMeasure, InvalidInput
+from benchwright.core.system import System
+from benchwright.executors.ssh_host import node_on
+from benchwright.executors.transfer.sent import remove_sent_files, sent_files
+from benchwright.executors.via_connection import connection_to
+from benchwright.kinds.suite.system_file import read_system
 
-def show_sent(on: str | None, system: str | None, remote_dir: str | None, *, clean: bool, as_json: bool) -> int:
+
+def show_sent(on: str | None, system: str | None, folder: str | None, *, clean: bool, as_json: bool) -> int:
     """What was sent to machines that share no file system with this one, or its removal; 1 if one could not be reached."""
-    from benchwright.core.errors import CannotMeasure, InvalidInput
-    from benchwright.core.node.system import System
-    from benchwright.executors.ssh_connection import SshConnection
-    from benchwright.executors.ssh_host import node_named
-    from benchwright.executors.transfer.sent import remove_sent_files, sent_files
-    from benchwright.kinds.suite.system_file import read_system
-
     if (on is None) == (system is None):
         raise InvalidInput(
             "name a machine, or a file with nodes", where="devices --sent", remedy="give --on ssh:HOST or --system FILE"
         )
     described = read_system(system)[0] if system is not None else System()
     if on is not None:
-        described = System(nodes=(node_named(on.removeprefix("ssh:")),))
+        described = System(nodes=(node_on(on),))
     rows = []
     for node in described.nodes:
         if node.local:
             continue
-        connection = SshConnection(node, described.sshkey, shutil.which("python3") or "python3")
+        connection = connection_to(node, described.sshkey, shutil.which("python3") or "python3")
         row: dict[str, object] = {"node": node.name}
         try:
-            found = sent_files(connection, remote_dir)
+            found = sent_files(connection, folder)
             row |= {"folder": found.folder, "bytes": found.size, "trees": found.trees}
             if clean:
-                remove_sent_files(connection, remote_dir)
+                remove_sent_files(connection, folder)
                 row["removed"] = True
         except CannotMeasure as error:
             row["problem"] = str(error)

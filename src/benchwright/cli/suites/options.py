@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
+import msgspec
 
 from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
@@ -57,8 +58,6 @@ class PhaseOutcome(Protocol):
 
 def show_outcome(key: str, done: Sequence[PhaseOutcome], text: str, *, as_json: bool, log_lines: int = 0) -> int:
     """Prints what was done, as `text` or below `key` of a JSON object, and why some failed; returns the exit code."""
-    import msgspec
-
     click.echo(json.dumps({key: msgspec.to_builtins(done)}, indent=1) if as_json else text, nl=as_json)
     failed = [x for x in done if x.status == "failed"]
     for one in failed:

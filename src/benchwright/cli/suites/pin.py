@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchwright import runner
 from benchwright.cli.suites.options import (
     index_options,
     index_options_from,
@@ -15,6 +16,7 @@ from benchwright.cli.suites.options import (
     suite_options,
     suite_targets_of,
 )
+from benchwright.report.text.numbers import counted
 
 if TYPE_CHECKING:
     from benchwright.kinds.suite.setup.pin import Pinned
@@ -35,20 +37,16 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     Benchmarks of an install group share an environment, so they get the same versions. Indexes given here are written to
     the files. Exit code: 0 pinned, 1 a group has no solution, 2 wrong suite.
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.pin import PinOptions, pin
 
     chosen = {name: values[name] for name in ("variant", "constraints", "from_scratch")}
     options = PinOptions(**chosen, where=index_options_from(values))
-    with open_progress(quiet=quiet) as progress:
-        done = pin(suite_targets_of(values), options_of(values), options, progress)
+    with runner.terminal.open_progress(quiet=quiet) as progress:
+        done = pin(suite_targets_of(values), runner.requests.options_of(values), options, progress)
     return show_outcome("groups", done, _text(done), as_json=as_json)
 
 
 def _text(done: Sequence[Pinned]) -> str:
-    from benchwright.report.text.numbers import counted
-
     lines = []
     for x in done:
         for file in x.files:

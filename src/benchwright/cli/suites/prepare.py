@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from benchwright import runner
 from benchwright.cli.suites.options import (
     outcome_options,
     show_outcome,
     suite_options,
     suite_targets_of,
 )
-from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.quantities import format_duration
 
 if TYPE_CHECKING:
     from benchwright.kinds.suite.setup.prepare import Preparing
@@ -38,13 +39,11 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     Finished work is skipped, unless a script or its arguments changed. Exit code: 0 success, 1 a script failed, 2 the
     suite is wrong or not installed, 3 a folder cannot be written.
     """
-    from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.requests import options_of
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
-    with open_progress(quiet=quiet) as progress:
-        done = prepare(suite_targets_of(values), options_of(values), options, progress)
+    with runner.terminal.open_progress(quiet=quiet) as progress:
+        done = prepare(suite_targets_of(values), runner.requests.options_of(values), options, progress)
     return show_outcome("benchmarks", done, _text(done), as_json=as_json, log_lines=0 if show_output else _LAST_LINES)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchwright import runner
 from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
 
@@ -21,14 +22,12 @@ EPILOG = "Example: benchwright resolve suite.yaml --select nlp --override '*.max
 def command(suite: str | None, configs: tuple[str, ...], system: str | None, as_json: bool, **chosen: Any) -> None:
     """Print SUITE with includes, inheritance, matrices and defaults resolved; placeholders stay.
 
-    Of a task file of the benchmark driver: its tasks, those that need GPUs too, whatever this machine has.
+    Of a task file: its tasks, those that need GPUs too, whatever this machine has.
     """
-    from benchwright.app.checking import resolve_file
-
     named = [*filter(None, [suite]), *configs]
     if len(named) > 1:
         raise InvalidInput("only one file can be resolved", remedy=f"leave {named[1]} out")
-    resolved = resolve_file(next(iter(named), None), **chosen)
+    resolved = runner.validation.resolve_file(next(iter(named), None), **chosen)
     for warning in resolved.warnings:
         click.echo(f"benchwright: {warning}", err=True)
     if as_json:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchwright.core.inputs.specification import CONTROL
+from benchwright.core.aggregates import aggregate
+from benchwright.core.revision import CONTROL
 from benchwright.core.run import Run
 from benchwright.options.table import Options
 
@@ -29,10 +30,12 @@ class DriverDelivery:
         if not any(r.benchmark.result_prefix for r in run.results):
             return
         from benchwright.compat.driver.result_file import write_driver_result  # here: most runs have no tasks
-        from benchwright.core.numbers.aggregates import aggregate
 
         folders = [run.folder, self._caller]
         yield from write_driver_result(run, folders, aggregate=aggregate, workers=run.workers).problems
+
+    def catch_up(self, runs: Sequence[Run], tell: Callable[[str], None]) -> bool:
+        return True
 
 
 def open_delivery(options: Options, base: Path) -> DriverDelivery:

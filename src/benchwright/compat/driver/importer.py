@@ -12,18 +12,12 @@ from typing import NamedTuple
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.events.voir import is_number
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
+from benchwright.core.reported import is_number
 from benchwright.core.run import Run
-from benchwright.exchange.foreign_json import body_of, load
-from benchwright.exchange.imported_run import (
-    UNKNOWN_WORKLOAD,
-    make_machine,
-    make_run,
-    measurement,
-    one_launch,
-)
+from benchwright.runs.foreign_json import body_of, load
+from benchwright.runs.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, measurement, one_launch
 
 TOOL = "driver"
 _UNITS = {

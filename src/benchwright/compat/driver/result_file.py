@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.agent.machine.fingerprint import machine_uptime_s
-from benchwright.core.files.whole_file import write_whole
-from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
+from benchwright.core.summary import PEAK_RSS
+from benchwright.core.whole_file import write_whole
 from benchwright.report.base import Aggregate, Report
 
 FILE_NAME = "dlbenchmark_result.json"

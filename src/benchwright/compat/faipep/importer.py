@@ -17,13 +17,13 @@ from benchwright.compat.faipep.measurements import SideSeries, naming_of, sides_
 from benchwright.compat.faipep.record_file import META_FILE, RecordBody, is_record, meta_in, records_in
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
+from benchwright.core.revision import CONTROL, TREATMENT
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
-from benchwright.exchange.foreign_json import ForeignFile, body_of, load
-from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, moment
+from benchwright.runs.foreign_json import ForeignFile, body_of, load
+from benchwright.runs.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, moment
 
 TOOL = "fai-pep"
 _LEVELS = ("platform", "framework", "net_name", "metric", "identifier")

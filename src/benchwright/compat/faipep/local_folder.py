@@ -18,8 +18,8 @@ import msgspec
 from benchwright.compat.faipep.names import file_name
 from benchwright.compat.faipep.reports import HarnessReport, encoded, reports_of
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.whole_file import alone_in, unwritable
 from benchwright.core.run import Run
+from benchwright.core.whole_file import alone_in, unwritable
 
 META = "meta"
 _LEVELS = ("platform", "framework", "net_name", "metric", "identifier")

@@ -10,13 +10,14 @@ import msgspec
 from benchwright.compat.faipep.record_file import RecordBody, middle_of, numbers
 from benchwright.compat.faipep.records import our_unit
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import CONTROL, ERROR, TREATMENT
 from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, check_aggregate
-from benchwright.exchange.imported_run import SOURCE
+from benchwright.core.revision import CONTROL, TREATMENT
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET, ObserverRecord, number_in
 from benchwright.kinds.spec.observers.series import series_of
+from benchwright.kinds.spec.spec_test import ERROR
+from benchwright.runs.imported_run import SOURCE
 
 _NO_VALUES = "some records have statistics only: their median stands for the values"
 

@@ -12,8 +12,8 @@ import msgspec
 
 from benchwright.compat.faipep.records import OWN, PLACES
 from benchwright.core.errors import InvalidInput
-from benchwright.exchange.foreign_json import body_of, load, read_foreign
 from benchwright.kinds.spec.observers.records import number_in
+from benchwright.runs.foreign_json import body_of, load, read_foreign
 
 META_FILE = "meta.txt"
 _OF_META = ("net_name", "identifier")

@@ -13,7 +13,6 @@ from decimal import Decimal
 import msgspec
 
 from benchwright.compat.faipep.statistics import RecordSide, difference, summary_of
-from benchwright.core.inputs.specification import ERROR
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
 from benchwright.core.run import Launch, Result
@@ -21,6 +20,7 @@ from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET, number_in
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
 from benchwright.kinds.spec.results.statistics import printed_summary
+from benchwright.kinds.spec.spec_test import ERROR
 
 Number = float | Decimal | str  # text: one that is not finite
 Record = dict[str, object]

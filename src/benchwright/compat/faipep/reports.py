@@ -14,11 +14,12 @@ import msgspec
 from benchwright.compat.faipep.names import platform_of
 from benchwright.compat.faipep.records import Record, golden_records, record_of, series_in
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.inputs.specification import CONTROL, GENERIC, SpecRevision
+from benchwright.core.revision import CONTROL, RevisionInfo
 from benchwright.core.run import Result, Run, why
-from benchwright.core.secrets.redact import redact_text
+from benchwright.core.secrets import redact_text
 from benchwright.core.status import Status
 from benchwright.kinds.registry import kind_of
+from benchwright.kinds.spec.spec_test import GENERIC, spec_of
 from benchwright.report.base import Report
 from benchwright.report.text.commands import command_line, words_of
 from benchwright.runs.read_run import commands_of
@@ -83,11 +84,11 @@ def reports_of(run: Run, only: Collection[str] | None = None) -> HarnessReports:
 
 
 def _side(benchmark: Benchmark) -> str | None:
-    return None if benchmark.spec is None else benchmark.spec.side
+    return None if (test := spec_of(benchmark)) is None else test.side
 
 
 def _report(run: Run, result: Result, control: Result | None, command: str) -> HarnessReport:
-    test = result.benchmark.spec
+    test = spec_of(result.benchmark)
     statistics = () if test is None else test.statistics
     others = {} if control is None else {(s.first.metric, _labels(s.first.labels)): s for s in series_in(control)}
     records = []
@@ -115,9 +116,9 @@ def _is_regressed(key: tuple[str, str], types: Sequence[str]) -> bool:
     return key[0] in types or " ".join(key) in types
 
 
-def _meta(run: Run, result: Result, control: Result | None, revision: SpecRevision) -> dict[str, object]:
+def _meta(run: Run, result: Result, control: Result | None, revision: RevisionInfo) -> dict[str, object]:
     benchmark = result.benchmark
-    test, labels = benchmark.spec, run.labels | benchmark.labels
+    test, labels = spec_of(benchmark), run.labels | benchmark.labels
     meta: dict[str, object | None] = {
         "backend": labels.get("platform") or (test.backend if test else None) or run.machine.system.lower(),
         "time": _seconds(run.started),
@@ -141,13 +142,13 @@ def _meta(run: Run, result: Result, control: Result | None, revision: SpecRevisi
     return {name: value for name, value in meta.items() if value is not None}
 
 
-def _revision(benchmark: Benchmark) -> SpecRevision:
-    return (benchmark.spec.revision if benchmark.spec else None) or SpecRevision()
+def _revision(benchmark: Benchmark) -> RevisionInfo:
+    return ((test := spec_of(benchmark)) and test.revision) or RevisionInfo()
 
 
 def _written(benchmark: Benchmark) -> str:
     """Its command as it was written, for a run without a plan."""
-    test = benchmark.spec
+    test = spec_of(benchmark)
     return redact_text("; ".join(test.commands)) if test and test.commands else command_line(words_of(benchmark))
 
 

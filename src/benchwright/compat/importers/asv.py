@@ -19,12 +19,12 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
-from benchwright.core.numbers.quantities import parse_size
+from benchwright.core.quantities import parse_size
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.core.stop_rule import Warmup
-from benchwright.exchange.foreign_json import ForeignFile, body_of, load, shaped
-from benchwright.exchange.imported_run import (
+from benchwright.runs.foreign_json import ForeignFile, body_of, load, shaped
+from benchwright.runs.imported_run import (
     UNKNOWN_WORKLOAD,
     as_text,
     at,

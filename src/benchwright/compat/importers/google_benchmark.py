@@ -14,14 +14,14 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
-from benchwright.core.events.voir import is_number
 from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
+from benchwright.core.reported import is_number
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.foreign_json import ForeignFile, holds, load, shaped
-from benchwright.exchange.imported_run import (
+from benchwright.runs.foreign_json import ForeignFile, holds, load, shaped
+from benchwright.runs.imported_run import (
     UNKNOWN_WORKLOAD,
     as_count,
     instant,

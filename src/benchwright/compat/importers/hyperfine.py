@@ -11,11 +11,11 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
-from benchwright.exchange.foreign_json import body_of, load, shaped
-from benchwright.exchange.imported_run import as_text, at, make_machine, make_run, measurement
+from benchwright.core.summary import PEAK_RSS
+from benchwright.runs.foreign_json import body_of, load, shaped
+from benchwright.runs.imported_run import as_text, at, make_machine, make_run, measurement
 
 TOOL = "hyperfine"
 
@@ -62,7 +62,7 @@ def _result(found: _Result, position: int) -> Result:
         Launch(
             job="",  # named when the run is made
             status=Status.OK,
-            repeat=index,
+            launch=index,
             position=position + index,
             duration_s=seconds if found.times else None,
             exit_code=at(found.exit_codes, index),

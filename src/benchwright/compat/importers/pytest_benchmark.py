@@ -14,8 +14,8 @@ from benchwright.core.metric import Direction
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.core.stop_rule import Warmup
-from benchwright.exchange.foreign_json import holds, load, shaped
-from benchwright.exchange.imported_run import (
+from benchwright.runs.foreign_json import holds, load, shaped
+from benchwright.runs.imported_run import (
     UNKNOWN_WORKLOAD,
     as_count,
     as_text,

@@ -1,1 +1,1 @@
-"""milabench's run folders, read."""
+"""milabench's suites, run folders, files and score."""

@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from benchwright.compat.voir.company import STREAM
+from benchwright.compat.voir.lines import add_event, add_line
 from benchwright.core.errors import InvalidInput
-from benchwright.core.events.voir import TRAIN, VoirRecord, is_number
-from benchwright.exchange.foreign_json import MOST_LINES_BYTES, open_foreign, writable
+from benchwright.core.reported import TRAIN, Reported, is_number
+from benchwright.runs.foreign_json import MOST_LINES_BYTES, open_foreign, writable
 
 KEYS = {"event", "data", "pipe"}
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _LINES_LOOKED_AT = 20
 _LONGEST_LINE_BYTES = 64 << 20  # the rest of a longer one is broken lines
-_REPEAT = re.compile(r"R(\d+)")
+_LAUNCH = re.compile(r"R(\d+)")
 _DEVICE = re.compile(r"D(\d+)")
 _FIRST_TIME_NS = 10**15  # smaller ones are no wall-clock times, but numbers of lines
 _SILENT = frozenset({"line", "binary"})  # program output, which is long
@@ -42,7 +44,7 @@ class JobFile(msgspec.Struct, kw_only=True):
     stem: str
     digest: str
     changed: float
-    said: VoirRecord
+    said: Reported
     config: dict[str, Any] | None = None
     meta: dict[str, Any] | None = None
     start: dict[str, Any] | None = None
@@ -74,13 +76,13 @@ class JobFile(msgspec.Struct, kw_only=True):
         return name if isinstance(name, str) and name else self.tag[0]
 
     @property
-    def repeat(self) -> int | None:
-        return next((int(found[1][:9]) for part in self.tag[1:] if (found := _REPEAT.fullmatch(part))), None)
+    def launch(self) -> int | None:
+        return next((int(found[1][:9]) for part in self.tag[1:] if (found := _LAUNCH.fullmatch(part))), None)
 
     @property
     def place(self) -> tuple[str, ...]:
         """What distinguishes it from processes that ran alongside."""
-        return tuple(part for part in self.tag[1:] if not _REPEAT.fullmatch(part))
+        return tuple(part for part in self.tag[1:] if not _LAUNCH.fullmatch(part))
 
     @property
     def device(self) -> int | str | None:
@@ -179,7 +181,7 @@ def read_job_file(path: Path) -> JobFile:
     where = str(path)
     stem = path.name.removesuffix(".data").removesuffix(".txt")
     digest = hashlib.sha256()
-    job = JobFile(path=where, stem=stem, digest="", changed=0.0, said=VoirRecord())
+    job = JobFile(path=where, stem=stem, digest="", changed=0.0, said=Reported(dialect=STREAM))
     known = 0
     with open_foreign(path, MOST_LINES_BYTES) as file:
         job.changed = os.fstat(file.fileno()).st_mtime
@@ -224,12 +226,13 @@ def _add(job: JobFile, event: dict[str, object], number: int) -> None:
     elif kind == "data":
         # A line without a time gets its number, so that no line looks like a repetition.
         time = about.get("time")
-        job.said.say(
+        add_line(
+            job.said,
             {key: value for key, value in about.items() if key != "$event"},
             int(time * 1e9) if is_number(time) and abs(time) < 1e11 else number,
         )
     else:
-        job.said.event(kind, data, number)
+        add_event(job.said, kind, data, number)
 
 
 def _event(line: bytes) -> dict[str, object] | None:

@@ -16,12 +16,12 @@ from pathlib import Path
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.whole_file import unwritable
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.run import Launch, Result, Run
-from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
+from benchwright.core.secrets import redact_body, redact_text, redact_words
 from benchwright.core.status import Reason, Status
+from benchwright.core.whole_file import unwritable
 from benchwright.kinds.registry import kind_of
 from benchwright.report.export.exported_file import exported_file
 from benchwright.report.text.commands import words_of
@@ -188,7 +188,7 @@ def _said(m: Measurement) -> list[dict[str, object]]:
 
 
 def _gpu_data(launch: Launch, machine: Machine) -> list[dict[str, object]]:
-    known = (launch.facts.get("voir") or {}).get("gpu_memory_bytes") or {}
+    known = (launch.facts.get("reported") or {}).get("gpu_memory_bytes") or {}
     totals = {str(gpu.index): gpu.memory_bytes for gpu in machine.accelerators} | known
     looks: list[dict[str, dict[str, object]]] = []
 
@@ -212,7 +212,7 @@ def _gpu_data(launch: Launch, machine: Machine) -> list[dict[str, object]]:
 
 def _began(run: Run, launch: Launch, offset_s: float) -> float:
     """When it started, in seconds since 1970; approximate if only the run's start is known."""
-    wall = (launch.facts.get("voir") or {}).get("wall") or [None]
+    wall = (launch.facts.get("reported") or {}).get("wall") or [None]
     if isinstance(wall[0], int | float):
         return float(wall[0])
     try:

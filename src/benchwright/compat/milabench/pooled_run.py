@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from benchwright.core.launches import worst_overlap
 from benchwright.core.note import Note
-from benchwright.core.results.launches import worst_overlap
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.runs.assembly import status_of

@@ -16,16 +16,16 @@ from typing import Any
 from benchwright.compat.milabench.data_file import JobFile, looks_like_milabench, read_job_file
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput
-from benchwright.core.events.voir import TRAIN, UNNAMED, is_number
+from benchwright.core.launches import only_whole, worst_overlap
 from benchwright.core.machine import UNKNOWN, Accelerator, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.note import Note
-from benchwright.core.results.launches import only_whole, worst_overlap
+from benchwright.core.reported import TRAIN, UNNAMED, is_number
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, as_count, instant, make_machine, measurement, moment
 from benchwright.runs.assembly import status_of
+from benchwright.runs.imported_run import UNKNOWN_WORKLOAD, as_count, instant, make_machine, measurement, moment
 
 TOOL = "milabench"
 _NO_RUNS = ("install.", "prepare.")  # folders of its other phases, which measure nothing
@@ -89,7 +89,7 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
     for name, same in groups.items():
         ran = [job for job in same if not job.skipped]
         results.append(_result(name, ran, position) if ran else _skipped(name, same))
-        position += len({job.repeat for job in ran})
+        position += len({job.launch for job in ran})
     meta = next((job.meta for job in jobs if job.meta), {})
     config = next((job.config for job in jobs if job.config), {})
     began = [time for job in jobs if (time := job.time(job.start)) is not None]
@@ -118,11 +118,11 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
 
 def _result(name: str, jobs: list[JobFile], position: int) -> Result:
     config = next((job.config for job in jobs if job.config), {})
-    repeats = {repeat: n for n, repeat in enumerate(dict.fromkeys(job.repeat for job in jobs))}
+    numbers = {launch: n for n, launch in enumerate(dict.fromkeys(job.launch for job in jobs))}
     seats = _seats(jobs)
     most = len(set(seats.values()))
     launches = only_whole(
-        [_launch(job, position + repeats[job.repeat], seat=seats[job.path] if most > 1 else None) for job in jobs]
+        [_launch(job, position + numbers[job.launch], seat=seats[job.path] if most > 1 else None) for job in jobs]
     )
     bad = culprit(launches) or next((launch for launch in launches if launch.status is not Status.OK), None)
     benchmark = Benchmark(
@@ -158,14 +158,14 @@ def _skipped(name: str, files: list[JobFile]) -> Result:
 
 
 def _seats(jobs: list[JobFile]) -> dict[str, int]:
-    """The number of each file's process among those that ran together: the same in every repetition."""
+    """The number of each file's process among those that ran together: the same in every launch."""
     ordered = sorted(jobs, key=lambda job: _in_order(job.stem))
     places = list(dict.fromkeys(job.place for job in ordered))
-    if len({(job.repeat, job.place) for job in jobs}) == len(jobs):
+    if len({(job.launch, job.place) for job in jobs}) == len(jobs):
         return {job.path: places.index(job.place) for job in jobs}
     together: dict[int | None, list[str]] = {}  # files with the same tag: numbered by their order
     for job in ordered:
-        together.setdefault(job.repeat, []).append(job.path)
+        together.setdefault(job.launch, []).append(job.path)
     return {path: number for paths in together.values() for number, path in enumerate(paths)}
 
 
@@ -191,7 +191,8 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
             "ngpu": job.ngpu,
             "energy": job.energy,
         },
-        "voir": {
+        "reported": {
+            "dialect": job.said.dialect,
             "early_stop": job.said.stopped,
             "gpu_memory_bytes": job.said.gpu_memory_bytes,
             "wall": [began, ended],
@@ -209,7 +210,7 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
         status=status,
         reason=reason,
         detail=detail,
-        repeat=job.repeat,
+        launch=job.launch,
         position=position,
         devices=job.devices,
         duration_s=ended - began if began is not None and ended is not None and ended >= began else None,

@@ -7,8 +7,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from benchwright.core.measurement import Measurement
-from benchwright.core.results.score import MilabenchRow, MilabenchScore
 from benchwright.core.run import Launch, Result, Run, why
 
 _FEWEST_TO_TRIM = 5
@@ -19,6 +20,48 @@ class _Figures(NamedTuple):
     mean: float
     std: float
     sem: float
+
+
+class MilabenchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark as in milabench's report. `perf`, `std` and `sem` are NaN without rates."""
+
+    name: str
+    n: int = 0
+    fail: int = 0
+    ngpu: int = 0
+    perf: float = math.nan
+    std: float = math.nan
+    sem: float = math.nan
+    peak_memory_mib: float | None = None
+    energy_kj: float | None = None  # of the first process, as in milabench's report
+    perf_watt: float | None = None  # perf for each kilowatt of the first process
+    score: float = 0.0
+    weight: float
+    enabled: bool
+    per_device: dict[str, float] = {}  # device → mean
+
+    @property
+    def counts(self) -> float:
+        """Its weight in the suite's score."""
+        return self.weight if self.enabled else 0.0
+
+
+class MilabenchScore(msgspec.Struct, frozen=True, kw_only=True):
+    """milabench's figures for a run. `value` is NaN if no benchmark has a weight."""
+
+    value: float
+    rows: tuple[MilabenchRow, ...]
+    failure_rate: float
+    price: float | None = None
+    left_out: tuple[str, ...] = ()  # benchmarks that milabench's report does not know, each with why
+
+    @property
+    def passed(self) -> bool:
+        return self.failure_rate <= 0.01
+
+    @property
+    def price_per_score(self) -> float | None:
+        return self.price / self.value if self.price is not None and self.value > 0 else None
 
 
 def milabench_score(

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import BenchwrightError
+from benchwright.core.redacted import run_without_secrets
 from benchwright.core.run import Result, Run
-from benchwright.core.secrets.redacted import run_without_secrets
 from benchwright.core.status import Status
 from benchwright.report.notes import notes_text
 from benchwright.report.tables.results import revision_of

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.measurement import Measurement
+from benchwright.core.redacted import run_without_secrets
 from benchwright.core.run import Launch, Result, Run
-from benchwright.core.secrets.redacted import run_without_secrets
 from benchwright.report.notes import notes_text
 
 _UNSAFE = re.compile(r"[^\w.+@=,%-]+")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from tempfile import gettempdir
 from types import TracebackType
 from typing import Self
@@ -15,12 +16,92 @@ from typing import Self
 import msgspec
 
 from benchwright.core.errors import CannotMeasure
+from benchwright.core.file_lock import try_lock
+from benchwright.core.machine import ANDROID
 from benchwright.executors.android.adb import AdbShell
-from benchwright.executors.android.depot import AdbDepot
 from benchwright.executors.android.phone import ANDROID_DIR, Before, Heat, Phone, empty_log, read_log, read_phone
-from benchwright.executors.boards.base import BoardCommand, BoardExit, BoardOutput, BoardProperties
+from benchwright.executors.boards.base import BoardCommand, BoardExit, BoardOutput, BoardProperties, Progress
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.transfer.depot import Depot
+from benchwright.executors.transfer.manifest import Entry
+from benchwright.executors.transfer.shell import ANSWER, ConnectionLost
+from benchwright.executors.transfer.survey import Survey
+
+# Sends files with `adb push`.
+
+
+_FEW = 24  # more files than this travel faster in one tar
+# $1: the store, $2: where files arrived, $3: the sum tool. Their names hold their modes, which a push does not keep.
+_ARRIVED = f"""\
+cd "$1" || exit 1
+for file in "$2"/*; do
+  mode=${{file%-*}}
+  chmod "${{mode##*-}}" "$file"
+done
+echo '{ANSWER}'
+find "$2" -type f -exec $3 {{}} + | sed 's/^/summed /'"""
+_MAKE = f"""\
+mkdir -p "$1" || exit 1
+echo '{ANSWER}'"""
+
+
+class AdbDepot(Depot):
+    """Large files come by `adb push`, many small ones as one archive."""
+
+    def __init__(self, shell: AdbShell, found: Survey) -> None:
+        super().__init__(shell, found)
+        self._adb = shell
+
+    def _transfer(self, missing: Mapping[str, Entry], progress: Progress) -> bytes:
+        if len(missing) > _FEW:
+            return super()._transfer(missing, progress)
+        arriving = f"{self.folder}/{self._incoming}"
+        self._ask(_MAKE, arriving, what="files were sent")
+        total, done = sum(entry.size for entry in missing.values()), 0
+        for name, entry in missing.items():
+            progress(done, total)
+            self._push(entry, f"{arriving}/{name}")
+            done += entry.size
+        progress(done, total)
+        return self._ask(_ARRIVED, self.folder, self._incoming, self._found.sum_tool, what="files were checked").text
+
+    def _push(self, entry: Entry, there: str) -> None:
+        if entry.source is not None:
+            self._push_file(entry.source, there, entry)
+            return
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(entry.content)
+            file.flush()
+            os.utime(file.name, (entry.mtime_s, entry.mtime_s))
+            self._push_file(file.name, there, entry)
+
+    def _push_file(self, here: str, there: str, entry: Entry) -> None:
+        # A link would arrive as a link: what it points to is wanted.
+        done = subprocess.run(
+            self._adb.adb("push", os.path.realpath(here), there),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            check=False,
+        )
+        said = done.stdout.decode(errors="replace")
+        if done.returncode == 0:
+            return
+        if "No space left" in said:
+            raise CannotMeasure(
+                f"{self._shell}: it is full; free some space there, or choose another folder with --android-dir"
+            )
+        what = f"{entry.source or entry.path} could not be pushed"
+        why = next((line for line in said.splitlines() if "error" in line), said.strip())
+        if self._is_gone():
+            raise ConnectionLost(f"the connection to {self._shell} was lost while files were sent: {what}")
+        raise CannotMeasure(f"{self._shell}: {what}: {why.removeprefix('adb: error: ')}")
+
+    def _is_gone(self) -> bool:
+        state = subprocess.run(self._adb.adb("get-state"), capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        return state.stdout.strip() != b"device"
+
 
 _COOL_S = 120.0  # the longest wait for a device to cool down
 _LOOK_S = 2.0
@@ -31,20 +112,20 @@ _SHORTEST = 8  # a shorter line of the log may equal one that was printed by cha
 
 
 class AdbBoard(ShellBoard):
-    """`android_dir`: where to put files there. `cool_s`: how long to wait for the device to cool down. `waiting`: whether to
+    """`folder`: where to put files there. `cool_s`: how long to wait for the device to cool down. `waiting`: whether to
     go on waiting for another run that uses it."""
 
     def __init__(
         self,
         shell: AdbShell,
-        android_dir: str | None = None,
+        folder: str | None = None,
         digests: str | None = None,
         *,
         cool_s: float = _COOL_S,
         look_s: float = _LOOK_S,
         waiting: Callable[[], bool] = lambda: False,
     ) -> None:
-        folder = (android_dir or ANDROID_DIR).rstrip("/")
+        folder = (folder or ANDROID_DIR).rstrip("/")
         super().__init__(shell, f"{folder}/benchwright", digests)
         self._adb = shell
         self._android_dir = folder
@@ -76,7 +157,7 @@ class AdbBoard(ShellBoard):
         machine = msgspec.structs.replace(
             found.machine,
             hostname=self._adb.serial,
-            system="Android",
+            system=ANDROID,
             cpu=f"{phone.model} ({phone.variant})",
             platform=phone.platform,
         )
@@ -189,13 +270,11 @@ class DeviceLock:
             self._file = os.open(path, flags, 0o600)
         except OSError as error:
             raise CannotMeasure(f"{path}: {error.strerror}; remove it") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not try_lock(self._file):
             holder = os.pread(self._file, 20, 0).decode(errors="replace").strip()
             os.close(self._file)
             who = f" (process {holder})" if holder else ""
-            raise DeviceInUse(f"device '{serial}': another run is using it{who}; wait for it to end") from None
+            raise DeviceInUse(f"device '{serial}': another run is using it{who}; wait for it to end")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
 

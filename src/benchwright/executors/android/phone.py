@@ -101,7 +101,7 @@ class Phone(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def platform(self) -> str:
-        """Its name, as FAI-PEP makes it."""
+        """Its name: model, variant, and release of Android."""
         return platform_name(f"{self.model}-{self.variant}-{self.release}-{self.sdk}")
 
 

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import os
 import queue
+import select
+import signal
+import struct
+import subprocess
 import tempfile
 import threading
 import time
@@ -17,18 +21,16 @@ from typing import Self
 
 import msgspec
 
-from benchwright.agent.message_pipe import Speaker
+from benchwright.agent.message_pipe import MessageWriter
 from benchwright.agent.output.job_log import JobLog
 from benchwright.agent.stream import VERSION, StreamWriter
 from benchwright.core.errors import CannotMeasure
+from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.core.secrets.redact import redact_text, redact_words
+from benchwright.core.secrets import redact_text, redact_words
 from benchwright.executors.base import Listener
 from benchwright.executors.boards.base import Board, BoardCommand, BoardExit, BoardOutput
-from benchwright.executors.boards.programs import why_not_runnable
-from benchwright.executors.boards.steps_here import run_here
 from benchwright.executors.observer import Observer
 from benchwright.executors.transfer.depot import place_below
 from benchwright.executors.transfer.needs import needs_of
@@ -36,8 +38,80 @@ from benchwright.executors.transfer.relocation import Relocation
 from benchwright.executors.transfer.shell import ConnectionLost
 from benchwright.executors.transfer.telling import telling
 
-_NS = 1_000_000_000
+# Whether a program of this machine can run on a board of another kind.
+
+
+_MAGIC = b"\x7fELF"
+# ELF's number of a processor → what `uname -m` says there.
+_PROCESSORS = {
+    3: ("i386", "i486", "i586", "i686", "x86_64"),
+    40: ("arm", "armv6l", "armv7l", "armv8l", "aarch64"),
+    62: ("x86_64", "amd64"),
+    183: ("aarch64", "arm64"),
+    243: ("riscv64", "riscv32"),
+}
+
+
+def why_not_runnable(job: Job, architecture: str) -> str | None:
+    """Why the job's own program cannot run on a machine of that architecture; None if nothing is known against it."""
+    program = os.path.join(job.cwd, job.argv[0]) if job.argv and "/" in job.argv[0] else ""
+    try:
+        with open(program, "rb") as file:
+            head = file.read(20)
+    except (OSError, ValueError):
+        return None
+    if len(head) < 20 or head[:4] != _MAGIC:
+        return None
+    (number,) = struct.unpack("<H" if head[5] == 1 else ">H", head[18:20])
+    known = _PROCESSORS.get(number)
+    if known is None or architecture in known:
+        return None
+    return f"{program} is a program for {known[0]}, the board is {architecture}; build it for the board"
+
+
+# Steps of a board's job that run on this machine: data is made and looked at here, only the program needs the board.
+
+
 _LOOK_S = 0.25
+
+
+def run_here(
+    script: str, cwd: str, timeout_s: float | None, output: Callable[[bytes], None], stopped: Callable[[], bool]
+) -> BoardExit | None:
+    """Runs a script for `sh` to its end; None if it succeeded. What it prints goes to `output`."""
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", script],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return BoardExit(detail=f"a step on this machine could not be started: {error.strerror}")
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    timed_out = was_stopped = False
+    assert process.stdout is not None
+    with process.stdout as printed:
+        while True:
+            if select.select([printed], [], [], _LOOK_S)[0]:
+                data = os.read(printed.fileno(), 1 << 16)
+                if not data:
+                    break
+                output(data)
+            timed_out = deadline is not None and time.monotonic() > deadline
+            was_stopped = stopped()
+            if timed_out or was_stopped:
+                os.killpg(process.pid, signal.SIGKILL)  # its own group: nothing else is in it
+                break
+    code = process.wait()
+    if timed_out or was_stopped:
+        return BoardExit(timed_out=timed_out, stopped=was_stopped, detail="in a step on this machine")
+    return None if code == 0 else BoardExit(exit_code=code, detail=f"a step on this machine failed (exit code {code})")
+
+
+_NS = 1_000_000_000
 _COARSE_S = 0.005  # a clock coarser than this is worth a warning
 
 
@@ -250,7 +324,7 @@ class _Record(BoardOutput):
         self._speaker_fd = os.open(os.devnull, os.O_WRONLY)
         quiet = msgspec.structs.replace(job, echo=False)  # echoed here, as it comes
         self._append("stream", version=VERSION, job=job.id, wall=time.time())
-        self._log = JobLog(quiet, self._stream, Speaker(self._speaker_fd))
+        self._log = JobLog(quiet, self._stream, MessageWriter(self._speaker_fd))
         self._began_ns = time.perf_counter_ns()
         self._has_started = False
         self._is_finished = False

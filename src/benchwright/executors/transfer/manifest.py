@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from benchwright.core.errors import CannotMeasure
-from benchwright.core.files.whole_file import write_whole
+from benchwright.core.whole_file import write_whole
 
 _SETTLED_NS = 2_000_000_000  # a file changed less than this ago may change again without a visible change of its time
 SKIPPED = ("__pycache__", ".git")  # byte code is made again, history is not needed

@@ -16,7 +16,7 @@ from benchwright.kinds.base import Kind
 from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.metric_option import metrics_of
-from benchwright.kinds.naming import told_apart, words_of
+from benchwright.kinds.names import told_apart, words_of
 from benchwright.kinds.sweep import Point, is_variable, named_point, sweep_points, variables, with_values
 from benchwright.options.table import Options
 from benchwright.runs.provenance.code_files import INTERPRETER

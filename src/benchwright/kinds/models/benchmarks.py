@@ -12,6 +12,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, Placement
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import (
+    BUILD_RUNTIME,
     DEFAULT_RUNTIME,
     NEVER_CALLED,
     PRECISIONS,
@@ -22,8 +23,9 @@ from benchwright.core.model import (
 )
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import StopRule, Warmup
-from benchwright.kinds.models.build_options import THROUGH_ONNX, as_built
+from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.training import training_of
+from benchwright.kinds.runtime_names import known_runtime
 from benchwright.kinds.sweep import idle_parameters, named_point
 from benchwright.options.table import OF_MODEL, Options
 
@@ -32,7 +34,6 @@ ITEMS_OPTION = "--items"
 # Precise enough to see one percent, but bounded: a slow model makes few calls in this time.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
-_WITH_AUTOCAST = ("torch-eager", "torch-compile")  # runtimes that call the module itself
 BEFORE_A_MODEL = " (before it called a model)"
 _AS_COMMAND = "time all of it with --as command"
 _IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
@@ -55,7 +56,7 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, options: Options
         if not model.measurable:
             made.append(_withheld(asked, model, name, discovery, options, _why_not(model, discovery)))
             continue
-        if model.method and all(runtime != DEFAULT_RUNTIME for runtime, _, _ in variants(options)):
+        if model.method and not any(known_runtime(runtime).calls_methods for runtime, _, _ in variants(options)):
             made.append(_withheld(asked, model, name, discovery, options, _ONLY_EAGER))
             continue
         made += _on_each(asked, model, name, discovery, options)
@@ -70,16 +71,16 @@ def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, S
             scripts.setdefault(benchmark.source, []).append(benchmark)
     notes: dict[str, tuple[str, ...]] = {}
     for swept in scripts.values():
-        told = [(b.parameters, frozenset((m.identity, m.weights) for m in found[b.name].models)) for b in swept]
-        if any(what for _, what in told):
-            texts = tuple(_IDLE.format(name) for name in idle_parameters(told))
+        points = [(b.parameters, frozenset((m.identity, m.weights) for m in found[b.name].models)) for b in swept]
+        if any(what for _, what in points):
+            texts = tuple(_IDLE.format(name) for name in idle_parameters(points))
             notes |= {b.name: texts for b in swept}
     return [msgspec.structs.replace(b, notes=(*b.notes, *notes.get(b.name, ()))) for b in asked]
 
 
 def variants(options: Options, usual: str = DEFAULT_RUNTIME, device: str | None = None) -> list[tuple[str, str, str]]:
     """Runtime, device and precision of each. `device`: where the model is called, which counts unless others were asked for."""
-    runtimes = options.runtimes or ((THROUGH_ONNX,) if options.stops_after else (usual,))
+    runtimes = options.runtimes or ((BUILD_RUNTIME,) if options.stops_after else (usual,))
     return [(r, d, p) for d in options.devices or (usual_device(device),) for p in options.precisions for r in runtimes]
 
 
@@ -92,7 +93,7 @@ def usual_device(called_on: str | None) -> str:
 def variant_name(model: Model) -> str:
     """`@onnxruntime`, with device, precision and way of building if not the defaults."""
     rest = [word for word, usual in ((model.device, "cpu"), (model.precision, "fp32")) if word != usual]
-    return "@" + ",".join([model.runtime, *rest, *model.way])
+    return "@" + ",".join([model.runtime, *rest, *model.build_variant])
 
 
 def on_device(device: str) -> Placement:
@@ -115,7 +116,7 @@ def _on_each(
 ) -> Iterable[Benchmark]:
     assert isinstance(asked.workload, ModelScript)
     for runtime, device, precision in variants(options, device=model.device):
-        if model.method and runtime != DEFAULT_RUNTIME:
+        if model.method and not known_runtime(runtime).calls_methods:
             continue  # a loop in Python
         variant = {"runtime": runtime, "device": device, "precision": precision}
         workload = _workload(asked.workload, model, discovery, options, **variant)
@@ -256,7 +257,7 @@ def _autocast(model: FoundModel, runtime: str, precision: str) -> tuple[str, ...
         return ()
     if precision != PRECISIONS[0]:
         return (f"measured in {precision} as asked, not under {region} as the script calls it",)
-    if runtime in _WITH_AUTOCAST:
+    if known_runtime(runtime).applies_autocast:
         return (f"measured under {region}, as the script calls it",)
     return (f"the script calls it under {region}, which {runtime} does not apply; use --precision bf16 or fp16",)
 

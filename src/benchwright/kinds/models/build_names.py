@@ -13,7 +13,7 @@ _SHOWN_DIGITS = 8  # of an identity
 
 
 def build_name(model: Model, labels: Mapping[str, str]) -> str:
-    """`<script>_<author>_<hash>`, as MLAgility has it; without an author, `<script>_<hash>`. Safe as the name of a file."""
+    """`<script>_<author>_<hash>`; without an author, `<script>_<hash>`. Safe as the name of a file."""
     words = (
         stem_of(model) or labels.get("name", model.class_),
         labels.get(AUTHOR, "").partition(",")[0],

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from benchmodels.runtimes.base import MODULE
+from benchmodels.runtimes.registry import FOR_FILES
 from benchwright.core.errors import InvalidInput
-from benchwright.core.model import DEFAULT_RUNTIME, Model
+from benchwright.core.model import BUILD_RUNTIME, DEFAULT_RUNTIME, Model
+from benchwright.kinds.runtime_names import known_runtime
 from benchwright.options.table import Options
 
-if TYPE_CHECKING:
-    from benchmodels.runtimes.base import Runtime
-
-THROUGH_ONNX = "onnxruntime"  # what is built for if nothing is measured and no runtime is named
 _OF_SEQUENCES = (".onnx", ".pt2")
 BUILD_ONLY, EXPORT_ONLY = "--build-only", "--export-only"
 # Options that say how to measure.
@@ -58,12 +55,11 @@ def _stops_after(options: Options) -> str:
 
 def _check_runtimes(runtimes: Collection[str], where: str) -> None:
     for name in runtimes:
-        if where == EXPORT_ONLY and name != THROUGH_ONNX:
+        if where == EXPORT_ONLY and name != BUILD_RUNTIME:
             text = f"models are exported to ONNX, for no runtime in particular; {name} has no part in it"
             raise InvalidInput(text, where=where, remedy=f"leave out --runtime, or build for {name}: {BUILD_ONLY}")
-        runtime = _known(name)
-        if runtime is not None and runtime.kind == "module":
-            remedy = f"name runtimes that build, such as {THROUGH_ONNX} or openvino"
+        if known_runtime(name).kind == MODULE:
+            remedy = f"name runtimes that build, such as {BUILD_RUNTIME} or openvino"
             raise InvalidInput(f"{name} runs the module itself and builds nothing", where=where, remedy=remedy)
 
 
@@ -78,14 +74,12 @@ def _sequence_of(options: Options, stops: str) -> tuple[str | None, str | None]:
         digest = digest_of_sequence(path)
     except BadSequenceFile as error:
         raise InvalidInput(error.text, where=error.where, remedy=error.remedy) from None
-    usual = [
-        THROUGH_ONNX if target.lower().endswith(".onnx") else DEFAULT_RUNTIME for target in options.targets or ("",)
-    ]
+    usual = [FOR_FILES.get(os.path.splitext(target)[1].lower(), DEFAULT_RUNTIME) for target in options.targets or ("",)]
     used = options.runtimes or dict.fromkeys(usual)
-    if not stops and all(not _builds(name) for name in used):
+    if not stops and all(known_runtime(name).kind == MODULE for name in used):
         text = f"{', '.join(used)} builds nothing, so a build sequence has no effect"
         raise InvalidInput(
-            text, where="--sequence-file", remedy=f"add a runtime that builds, such as --runtime {THROUGH_ONNX}"
+            text, where="--sequence-file", remedy=f"add a runtime that builds, such as --runtime {BUILD_RUNTIME}"
         )
     return os.path.abspath(path), digest
 
@@ -105,28 +99,7 @@ def check_file_options(target: str, options: Options) -> None:
 
 def as_built(model: Model) -> Model:
     """Without what its runtime does not use, if that is known."""
-    runtime = _known(model.runtime)
-    if runtime is None:
+    runtime = known_runtime(model.runtime)
+    if not runtime.name:
         return model
-    return model.built_for(through_onnx=runtime.through_onnx, from_module=runtime.kind == "module")
-
-
-def _builds(name: str) -> bool:
-    runtime = _known(name)
-    return runtime is None or runtime.kind != "module"
-
-
-def _known(name: str) -> Runtime | None:
-    """None: it is a plug-in of the environment that models are measured in."""
-    from benchmodels.runtimes.registry import UnknownRuntime, runtime_named
-
-    try:
-        return runtime_named(name)
-    except UnknownRuntime:
-        return None
-
-
-@cache
-def builds_from_onnx(name: str) -> bool:
-    runtime = _known(name)
-    return runtime is not None and runtime.through_onnx
+    return model.built_for(through_onnx=runtime.through_onnx, from_module=runtime.kind == MODULE)

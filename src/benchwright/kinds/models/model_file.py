@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmodels.runtimes.registry import FOR_FILES
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.interpreter import default_python
@@ -24,7 +25,6 @@ from benchwright.kinds.models.kind import ModelsKind
 from benchwright.options.table import Options
 
 TRUSTED = "runs its own code when loaded, as --trust allows"
-_USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", ".tflite": "litert"}
 
 
 class ModelFileKind(ModelsKind):
@@ -34,15 +34,15 @@ class ModelFileKind(ModelsKind):
 
     def recognises(self, target: str) -> bool:
         ending = os.path.splitext(target)[1].lower()
-        if ending not in _USUAL_RUNTIME or not os.path.isfile(target):
+        if ending not in FOR_FILES or not os.path.isfile(target):
             return False
         return ending != ".xml" or b"<net" in _head(target)
 
     def read(self, target: str, options: Options) -> list[Benchmark]:
         path = Path(target).absolute()
         ending = path.suffix.lower()
-        if ending not in _USUAL_RUNTIME:
-            known = ", ".join(_USUAL_RUNTIME)
+        if ending not in FOR_FILES:
+            known = ", ".join(FOR_FILES)
             raise InvalidInput("is not a model file", where=target, remedy=f"name one that ends with {known}")
         _check_content(path, ending)
         check_file_options(target, options)
@@ -51,7 +51,7 @@ class ModelFileKind(ModelsKind):
             raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
         made = []
         notes = _code_of_its_own(path, target, options.trust) if ending == ".pt2" else ()
-        for runtime, device, precision in variants(options, _USUAL_RUNTIME[ending]):
+        for runtime, device, precision in variants(options, FOR_FILES[ending]):
             workload = model_of(
                 options,
                 runtime=runtime,

@@ -13,14 +13,16 @@ from msgspec.structs import replace
 
 from benchmodels.packages import MAIN
 from benchwright.core.errors import InvalidInput, TooManyScripts, did_you_mean
+from benchwright.core.stream_dialect import files_beside_scripts
 from benchwright.kinds.models.corpora import corpus_folder
+from benchwright.kinds.models.script_notes import matches_label, parse_labels
 from benchwright.kinds.models.zoo.interpreters import ZooPythons
 from benchwright.kinds.models.zoo.targets import CORPORA, chosen, each_once, is_zoo_target, models_meant
 from benchwright.kinds.system_folders import refuse_system_folder
 from benchwright.options.table import Options
 
 _MEMBER = "::"
-_NO_SCRIPTS = ("benchfile.py", "voirfile.py", "conftest.py", "setup.py")  # parts of something else
+_NO_SCRIPTS = ("benchfile.py", "conftest.py", "setup.py")  # parts of something else
 _PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 
 
@@ -81,7 +83,7 @@ def _zoo_models(target: str, options: Options) -> list[str]:
     if not is_zoo_target(target):
         return []
     found = chosen(
-        models_meant(target, ZooPythons(options.python, options.zoos)),
+        models_meant(target, ZooPythons.meant(options)),
         tasks=options.tasks,
         select=options.select,
         exclude=options.exclude,
@@ -100,7 +102,7 @@ def _each_model_once(targets: list[str], options: Options) -> tuple[list[str], d
     zoos = [target for target in targets if is_zoo_target(target)]
     if len(zoos) < 2:
         return targets, {}
-    pythons = ZooPythons(options.python, options.zoos)
+    pythons = ZooPythons.meant(options)
     models = [model for target in dict.fromkeys(zoos) for model in models_meant(target, pythons)]
     kept = {model.canonical: model.target for model in each_once(models)}
     same: dict[str, tuple[str, ...]] = {}
@@ -153,11 +155,11 @@ def _all_scripts(options: Options) -> list[str]:
     many = any(os.path.isdir(t) or zoo_corpus(t) or any(c in t for c in "*?[") for t in options.targets)
     if not options.search_dirs and many:
         return []
-    if not options.search_dirs and (options.targets or options.command or options.commands):
+    if not options.searched:
         raise InvalidInput("no folder given", where="--all", remedy="name a folder, or give it with --search-dir")
     return [
         s
-        for folder in options.search_dirs or (".",)
+        for folder in options.searched
         for s in _zoo_models(folder, options) or _chosen(scripts_in(_checked(folder)), folder, options)
     ]
 
@@ -172,10 +174,11 @@ def _checked(folder: str) -> str:
 def scripts_in(place: str) -> list[str]:
     """The scripts of a folder, recursively, by name; without the files of packages and hidden files."""
     folder, found = Path(place), []
+    no_scripts = files_beside_scripts().union(_NO_SCRIPTS)
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "__")) or part in _PASSED_OVER for part in inside)
-        if not hidden and path.name not in _NO_SCRIPTS and path.is_file():
+        if not hidden and path.name not in no_scripts and path.is_file():
             found.append(str(path))
     return found
 
@@ -200,7 +203,5 @@ def _chosen(scripts: Sequence[str], where: str, options: Options) -> list[str]:
 
 
 def _labelled(script: str, key: str, value: str) -> bool:
-    from benchwright.kinds.models.script_notes import matches_label, parse_labels
-
     with open(script, encoding="utf-8", errors="replace") as handle:
         return matches_label(parse_labels(handle.readline()), key, value)

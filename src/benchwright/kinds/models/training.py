@@ -13,7 +13,7 @@ from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
 from benchwright.record.base import Gatherer
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.record.verdict import LaunchVerdict
 
 # Precise enough to see one percent, but bounded: training may go on for days.

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from benchwright.agent.extractors.base import ESCAPE_SEQUENCE
-from benchwright.core.inputs.specification import ERROR, POWER, SpecPower, SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
@@ -15,14 +14,16 @@ from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
 from benchwright.kinds.spec.observers.series import OF_OP, ObservedSeries, series_of
+from benchwright.kinds.spec.results.battery import battery_use
 from benchwright.kinds.spec.results.goldens import COMPARED, WRITTEN, GoldenResults
+from benchwright.kinds.spec.results.power import NO_COUNTER, EnergyUse
+from benchwright.kinds.spec.spec_test import ERROR, POWER, SpecPower, SpecTest
 from benchwright.record.base import Gatherer
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.record.verdict import LaunchVerdict
 
 if TYPE_CHECKING:
     from benchwright.kinds.spec.results.battery import BatteryUse
-    from benchwright.kinds.spec.results.power import EnergyUse
 
 _SHOWN = 3
 
@@ -79,7 +80,6 @@ class SpecGatherer(Gatherer):
     def _battery(self) -> BatteryUse | None:
         if self._energy is None:
             return None
-        from benchwright.kinds.spec.results.battery import battery_use
 
         return battery_use(self._lines, (self._test.power or SpecPower()).voltage)
 
@@ -113,18 +113,16 @@ class SpecGatherer(Gatherer):
         return found
 
     def facts(self) -> dict[str, object]:
-        told: dict[str, object] = {}
+        facts: dict[str, object] = {}
         if self._series:
-            told["records"] = [
+            facts["records"] = [
                 {"type": s.type, "metric": s.metric, "unit": s.unit, "as": s.measurement.metric, **s.about}
                 for s in self._series
             ]
-        return told | self._goldens.facts()
+        return facts | self._goldens.facts()
 
     def _nothing_measured(self, found: list[Measurement]) -> LaunchVerdict | None:
         if self._energy is not None:
-            from benchwright.kinds.spec.results.power import NO_COUNTER
-
             has_power = any(m.source == "sampler" and m.metric == POWER and m.samples for m in found)
             why = (self._battery.trouble if self._battery is not None else None) or NO_COUNTER
             return None if has_power else LaunchVerdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, why)
@@ -139,8 +137,6 @@ class SpecGatherer(Gatherer):
 
 
 def _energy_use(test: SpecTest) -> EnergyUse:
-    from benchwright.kinds.spec.results.power import EnergyUse
-
     return EnergyUse(test.power or SpecPower())
 
 

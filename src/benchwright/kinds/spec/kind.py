@@ -1,4 +1,4 @@
-"""Specifications as targets: tests of models for any program, in FAI-PEP's two dialects."""
+"""Specifications as targets: tests of models for any program."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, InvalidInput
-from benchwright.core.inputs.specification import TREATMENT
 from benchwright.core.job import Job
 from benchwright.core.model import Model
+from benchwright.core.revision import TREATMENT
 from benchwright.executors.observer import Observer
 from benchwright.kinds.base import Kind
+from benchwright.kinds.spec.gather import SpecGatherer
+from benchwright.kinds.spec.models import RuntimeGatherer, on_runtimes
+from benchwright.kinds.spec.options import spec_options_of
+from benchwright.kinds.spec.plan import SpecPlanner
+from benchwright.kinds.spec.read.document import looks_like_one
+from benchwright.kinds.spec.read.selection import selected
+from benchwright.kinds.spec.read.specification import read_specification
+from benchwright.kinds.spec.results.examination import OutputExaminer
+from benchwright.kinds.spec.results.report import contribution
+from benchwright.kinds.spec.setup import fetch, known_sums, lacking, missing_option, unobtainable
+from benchwright.kinds.spec.spec_test import spec_of, with_spec
 from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.report.base import Contribution, Report
-
-if TYPE_CHECKING:
-    from benchwright.kinds.spec.results.examination import OutputExaminer
 
 
 class SpecKind(Kind):
@@ -35,40 +42,33 @@ class SpecKind(Kind):
     probe_packages = ("benchprobe", "benchmodels")  # for models that run on our runtimes
 
     def recognises(self, target: str) -> bool:
-        from benchwright.kinds.spec.read.document import looks_like_one
-
         return os.path.isfile(target) and looks_like_one(target)
 
     def read(self, target: str, options: Options) -> list[Benchmark]:
-        from benchwright.kinds.spec.models import on_runtimes
-        from benchwright.kinds.spec.options import spec_options_of
-        from benchwright.kinds.spec.read.selection import selected
-        from benchwright.kinds.spec.read.specification import read_specification
-
         return selected(on_runtimes(read_specification(target, spec_options_of(options)), options), options)
 
     def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         if test is None or not test.commands:
             return super().with_arguments(benchmark, words)
-        return replace(benchmark, spec=replace(test, arguments=(*test.arguments, shlex.join(words))))
+        return with_spec(benchmark, replace(test, arguments=(*test.arguments, shlex.join(words))))
 
     def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         if test is None or not test.commands:
             return super().with_programs(benchmark, programs)
-        return replace(benchmark, spec=replace(test, programs={**test.programs, **programs}))
+        return with_spec(benchmark, replace(test, programs={**test.programs, **programs}))
 
     def on_side(self, benchmark: Benchmark, side: str) -> Benchmark:
-        """Each side has files of its own."""
-        test = benchmark.spec
+        """Each side has its own files."""
+        test = spec_of(benchmark)
         if test is None:
             return benchmark
         if test.side is not None:
             remedy = "leave out --info, or --control and --treatment"
             raise InvalidInput("it already names a control", where="--info", remedy=remedy)
         env = benchmark.env | {"AIBENCH_TREATMENT_GROUP": "1" if side == TREATMENT else "0"}
-        return replace(benchmark, spec=replace(test, side=side), env=env)
+        return with_spec(replace(benchmark, env=env), replace(test, side=side))
 
     def profiled(self, benchmark: Benchmark, folder: str) -> Benchmark | None:
         work = benchmark.workload
@@ -76,7 +76,7 @@ class SpecKind(Kind):
 
     def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
         """A test without a program is a model on our runtimes, once its file is fetched."""
-        on_ours = benchmark.spec is not None and not benchmark.spec.commands
+        on_ours = (test := spec_of(benchmark)) is not None and not test.commands
         return (self.name, "model") if on_ours else (self.name,)
 
     def alternates(self, benchmark: Benchmark) -> bool:
@@ -90,35 +90,23 @@ class SpecKind(Kind):
         return self.probe_packages if on_ours else self.probe_packages[:1]
 
     def not_ready(self, benchmarks: Sequence[Benchmark], options: Options) -> dict[str, str]:
-        from benchwright.kinds.spec.setup import lacking
-
         return dict(lacking(_read(benchmarks)))
 
     def refused(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
-        from benchwright.kinds.spec.setup import unobtainable
-
         return dict(unobtainable(_read(benchmarks)))
 
     def set_up(self, benchmarks: Sequence[Benchmark], options: Options, observer: Observer) -> dict[str, str] | None:
-        from benchwright.kinds.spec.setup import fetch
-
         return fetch(_read(benchmarks), observer)
 
     def refusal(self, benchmarks: Sequence[Benchmark], options: Options) -> BenchwrightError:
-        from benchwright.kinds.spec.setup import missing_option
-
         wrong = next((found for b in _read(benchmarks) if (found := missing_option(b)) is not None), None)
         return wrong or super().refusal(benchmarks, options)
 
     def planner(self, context: PlanContext) -> Planner:
-        from benchwright.kinds.spec.plan import SpecPlanner
-
         return SpecPlanner(context)
 
     @cached_property
     def _examiner(self) -> OutputExaminer:
-        from benchwright.kinds.spec.results.examination import OutputExaminer
-
         return OutputExaminer()
 
     def examined(self, benchmark: Benchmark, job: Job) -> list[Event]:
@@ -126,34 +114,27 @@ class SpecKind(Kind):
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         if isinstance(benchmark.workload, Model):
-            from benchwright.kinds.spec.models import RuntimeGatherer
-
             return RuntimeGatherer(benchmark)
-        from benchwright.kinds.spec.gather import SpecGatherer
 
-        return PlainGatherer() if benchmark.spec is None else SpecGatherer(benchmark.spec)
+        return PlainGatherer() if (test := spec_of(benchmark)) is None else SpecGatherer(test)
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
-        test, work = benchmark.spec, benchmark.workload
+        test, work = spec_of(benchmark), benchmark.workload
         files = [work.file] if isinstance(work, Model) and work.file else []
         return files if test is None else [test.path, *files, *(p for p in test.programs.values() if os.path.isfile(p))]
 
     def known_sums(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
-        from benchwright.kinds.spec.setup import known_sums
-
         return known_sums(benchmarks)
 
     def report(self, report: Report) -> Contribution:
-        from benchwright.kinds.spec.results.report import contribution
-
         return contribution(report)
 
 
 def _read(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
     """Without those whose files could not be read."""
-    return [benchmark for benchmark in benchmarks if benchmark.spec is not None]
+    return [benchmark for benchmark in benchmarks if benchmark.data]
 
 
 def _has_side(benchmark: Benchmark) -> bool:
     """Whether it is the treatment or the control of `--info`."""
-    return benchmark.spec is not None and benchmark.spec.side is not None
+    return (test := spec_of(benchmark)) is not None and test.side is not None

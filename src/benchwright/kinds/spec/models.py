@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from benchmodels.runtimes.registry import FOR_FILES
+from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.model import Model
 from benchwright.core.note import Note
@@ -20,12 +20,13 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import Kind
 from benchwright.kinds.registry import kind_named
 from benchwright.kinds.runtime_names import runtimes_named
-from benchwright.kinds.spec.profiling import asks_for_profile
+from benchwright.kinds.spec.profile import asks_for_profile
 from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
-from benchwright.kinds.spec.setup import RUNTIME_FILES, paths_here
+from benchwright.kinds.spec.setup import paths_here
+from benchwright.kinds.spec.spec_test import SpecTest, spec_of, with_spec
 from benchwright.options.table import Options
 from benchwright.record.base import Gatherer
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.record.verdict import LaunchVerdict
 
 
@@ -41,7 +42,7 @@ def is_on_runtimes(benchmark: Benchmark) -> bool:
 
 def model_file_of(test: SpecTest) -> Artifact | None:
     """The file of its model that runtimes load, if there is just one."""
-    found = [file for file in test.files if os.path.splitext(file.filename)[1].lower() in RUNTIME_FILES]
+    found = [file for file in test.files if os.path.splitext(file.filename)[1].lower() in FOR_FILES]
     return found[0] if len(found) == 1 else None
 
 
@@ -51,7 +52,7 @@ def on_runtimes(benchmarks: Sequence[Benchmark], options: Options) -> list[Bench
 
 
 def _on_runtimes(benchmark: Benchmark, options: Options) -> list[Benchmark]:
-    test = benchmark.spec
+    test = spec_of(benchmark)
     file = None if test is None or test.commands else model_file_of(test)
     if test is None or file is None:
         return [benchmark]
@@ -91,7 +92,7 @@ def _test_on(
         goldens=here["goldens"],
         tolerance=test.tolerance,
     )
-    return msgspec.structs.replace(
+    made = msgspec.structs.replace(
         asked,
         name=asked.name + model.name.removeprefix(filename),
         workload=work,
@@ -101,8 +102,8 @@ def _test_on(
         loop=model.loop,
         notes=(*asked.notes, *model.notes),
         labels={**asked.labels, "backend": work.runtime},
-        spec=msgspec.structs.replace(test, backend=work.runtime),
     )
+    return with_spec(made, msgspec.structs.replace(test, backend=work.runtime))
 
 
 class RuntimeGatherer(Gatherer):
@@ -112,7 +113,7 @@ class RuntimeGatherer(Gatherer):
 
     def __init__(self, benchmark: Benchmark) -> None:
         self._model = model_kind().gatherer(benchmark)
-        self._goldens = GoldenResults(benchmark.spec.goldens if benchmark.spec is not None else ())
+        self._goldens = GoldenResults(() if (test := spec_of(benchmark)) is None else test.goldens)
 
     def add(self, event: Event) -> None:
         if event["event"] == COMPARED:

@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from benchwright.artifacts.model_cache import model_cache_folder
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import SpecRevision
+from benchwright.core.revision import RevisionInfo
+from benchwright.kinds.text_file import read_text
 from benchwright.options.table import Options
 
 RUN_TYPES = ("benchmark", "verify", "regress")
@@ -26,8 +28,8 @@ class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str] = {}
     framework: str | None = None
     backends: tuple[str, ...] = ()
-    treatment: SpecRevision | None = None
-    control: SpecRevision | None = None
+    treatment: RevisionInfo | None = None
+    control: RevisionInfo | None = None
     string_map: dict[str, str] = {}
     shared_libs: tuple[str, ...] = ()
     root_model_dir: str | None = None
@@ -41,19 +43,20 @@ class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def spec_options_of(options: Options) -> SpecOptions:
     """InvalidInput names the option that is wrong."""
-    info = _info(options.info)
+    here = options.cwd or os.getcwd()
+    info = _info(options.info, here)
     run_type = options.run_type or info.get("run_type") or RUN_TYPES[0]
     if run_type not in RUN_TYPES:
         raise InvalidInput(f"'{run_type}' is not a run type", where="--info", remedy=f"use {', '.join(RUN_TYPES)}")
     return SpecOptions(
-        programs=dict(_program(text, "--program") for text in options.programs),
+        programs=dict(_program(text, "--program", here) for text in options.programs),
         framework=options.framework,
         backends=options.runtimes,
-        treatment=options.treatment or _revision(info, "treatment"),
-        control=None if options.treatment else _revision(info, "control"),
-        string_map=_string_map(options.string_map),
-        shared_libs=_shared_libs(options.shared_libs),
-        root_model_dir=_folder(options.root_model_dir, "--root-model-dir"),
+        treatment=options.treatment or _revision(info, "treatment", here),
+        control=None if options.treatment else _revision(info, "control", here),
+        string_map=_string_map(options.string_map, here),
+        shared_libs=_shared_libs(options.shared_libs, here),
+        root_model_dir=_folder(options.root_model_dir, "--root-model-dir", here),
         model_cache=_model_cache(options),
         offline=options.offline,
         run_type=run_type,
@@ -63,12 +66,10 @@ def spec_options_of(options: Options) -> SpecOptions:
     )
 
 
-def _json(text: str, where: str) -> dict[str, Any]:
-    """A JSON object, or the path of a file that holds one."""
-    if os.path.isfile(text):
-        from benchwright.kinds.text_file import read_text
-
-        text = read_text(text, kind="JSON file")
+def _json(text: str, where: str, here: str) -> dict[str, Any]:
+    """A JSON object, or the path of a file that holds one, relative to `here`."""
+    if os.path.isfile(path := os.path.join(here, text)):
+        text = read_text(path, kind="JSON file")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -78,28 +79,28 @@ def _json(text: str, where: str) -> dict[str, Any]:
     return value
 
 
-def _string_map(text: str | None) -> dict[str, str]:
+def _string_map(text: str | None, here: str) -> dict[str, str]:
     if not text:
         return {}
-    found = _json(text, "--string-map")
+    found = _json(text, "--string-map", here)
     for name, value in found.items():
         if isinstance(value, dict | list) or value is None:
             raise InvalidInput(f"{name} is not text", where="--string-map", remedy='write {"NAME": "VALUE"}')
     return {name: str(value) for name, value in found.items()}
 
 
-def _program(text: str, where: str) -> tuple[str, str]:
+def _program(text: str, where: str, here: str) -> tuple[str, str]:
     """PATH, or NAME=PATH for a further program."""
     name, equals, rest = text.partition("=")
-    if not equals or not name.isidentifier() or os.path.exists(text):
+    if not equals or not name.isidentifier() or os.path.exists(os.path.join(here, text)):
         name, rest = MAIN, text
-    return name, program_path(rest, where)
+    return name, _program_path(rest, where, here)
 
 
-def program_path(text: str, where: str) -> str:
+def _program_path(text: str, where: str, here: str) -> str:
     """An absolute path; a command with arguments stays one."""
-    expanded = os.path.expanduser(text)
-    if os.path.exists(expanded):
+    expanded = os.path.join(here, os.path.expanduser(text))
+    if text and os.path.exists(expanded):
         if os.path.isdir(expanded):
             raise InvalidInput(f"{text} is a folder", where=where, remedy="name the program")
         return os.path.abspath(expanded)
@@ -109,16 +110,17 @@ def program_path(text: str, where: str) -> str:
         words = []
     if not words:
         raise InvalidInput("names no program", where=where, remedy="give the path of the program")
-    found = os.path.abspath(words[0]) if os.path.isfile(words[0]) else shutil.which(words[0])
+    path = os.path.join(here, words[0])
+    found = os.path.abspath(path) if os.path.isfile(path) else shutil.which(words[0])
     if found is None:
         raise InvalidInput(f"no such program: {words[0]}", where=where, remedy="check the path")
     return found if len(words) == 1 else shlex.join([found, *words[1:]])
 
 
-def _info(text: str | None) -> dict[str, Any]:
+def _info(text: str | None, here: str) -> dict[str, Any]:
     if not text:
         return {}
-    found = _json(text, "--info")
+    found = _json(text, "--info", here)
     for side in ("treatment", "control"):
         if found.get(side) is not None and not isinstance(found[side], dict):
             raise InvalidInput(f"{side} is not an object", where="--info", remedy=f'write {{"{side}": {{…}}}}')
@@ -127,7 +129,7 @@ def _info(text: str | None) -> dict[str, Any]:
     return found
 
 
-def _revision(info: Mapping[str, Any], side: str) -> SpecRevision | None:
+def _revision(info: Mapping[str, Any], side: str, here: str) -> RevisionInfo | None:
     given = info.get(side)
     if not given:
         return None
@@ -137,10 +139,10 @@ def _revision(info: Mapping[str, Any], side: str) -> SpecRevision | None:
         location = entry.get("location") if isinstance(entry, dict) else entry
         if not isinstance(location, str):
             raise InvalidInput(f"program '{name}' has no location", where=where, remedy='write {"location": "PATH"}')
-        programs[name] = program_path(location, where)
+        programs[name] = _program_path(location, where, here)
     if isinstance(given.get("program"), str):
-        programs[MAIN] = program_path(given["program"], where)
-    return SpecRevision(
+        programs[MAIN] = _program_path(given["program"], where, here)
+    return RevisionInfo(
         commit=_text(given.get("commit")),
         commit_time=_time(given.get("commit_time"), where),
         version=_text(given.get("version")),
@@ -189,20 +191,20 @@ def _labels(info: Mapping[str, Any]) -> dict[str, str]:
     return {str(k): str(v) for k, v in meta.items() if v is not None and not isinstance(v, dict | list)}
 
 
-def _shared_libs(names: Iterable[str]) -> tuple[str, ...]:
+def _shared_libs(names: Iterable[str], here: str) -> tuple[str, ...]:
     found = []
     for name in names:
-        path = os.path.abspath(os.path.expanduser(name))
+        path = os.path.abspath(os.path.join(here, os.path.expanduser(name)))
         if not os.path.exists(path):
             raise InvalidInput(f"no such file: {name}", where="--shared-libs", remedy="check the path")
         found.append(path)
     return tuple(found)
 
 
-def _folder(text: str | None, where: str) -> str | None:
+def _folder(text: str | None, where: str, here: str) -> str | None:
     if text is None:
         return None
-    path = os.path.abspath(os.path.expanduser(text))
+    path = os.path.abspath(os.path.join(here, os.path.expanduser(text)))
     if not os.path.isdir(path):
         raise InvalidInput(f"no such folder: {text}", where=where, remedy="check the path")
     return path
@@ -212,6 +214,5 @@ def _model_cache(options: Options) -> str | None:
     """The folder for fetched files: `--model-cache`, else in the base folder."""
     if options.model_cache is None:
         return f"{options.base}/artifacts" if options.base else None
-    from benchwright.artifacts.model_cache import model_cache_folder
 
     return str(model_cache_folder(options.model_cache, forced=options.force_model_cache))

@@ -3,33 +3,80 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import msgspec
 
+from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.inputs.specification import CONTROL, POWER, SpecSteps, SpecTest
 from benchwright.core.job import StepsApart
+from benchwright.core.machine import ANDROID
+from benchwright.core.revision import CONTROL
+from benchwright.core.secrets import redact_text
 from benchwright.core.status import Reason
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
+from benchwright.kinds.spec.dialects import dialect_folders, usual_variables
 from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
-from benchwright.kinds.spec.profiling import declined
-from benchwright.kinds.spec.read.keys import THREADS
+from benchwright.kinds.spec.profile import declined
+from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
 from benchwright.kinds.spec.setup import is_made_by_test, located, paths_here
-from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, lines_of, script_of
+from benchwright.kinds.spec.spec_test import POWER, SpecSteps, SpecTest, spec_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
 from benchwright.plan.file_names import safe_name
 from benchwright.plan.placement import launches_of
 from benchwright.plan.process_slots import ProcessSlot
 
-SCRIPTS = str(Path(__file__).parent / "faipep")  # {FAIPEPROOT}: our scripts with the arguments of the seed's
+# The commands of one launch: one program, or several steps that a shell runs one after another.
+#
+# Only a shell needs nothing installed on a board, and starts within a millisecond.
+
+
+Line = str | tuple[str, ...]  # the words of a command, or one text that only a shell understands
+SHELL = "/bin/sh"
+
+
+class CommandStep(msgspec.Struct, frozen=True):
+    """One command, with its changes to the environment."""
+
+    line: Line
+    env: Mapping[str, str] = {}
+
+    @property
+    def is_plain(self) -> bool:
+        return isinstance(self.line, tuple) and not self.env
+
+    def text(self) -> str:
+        """For a shell."""
+        words = shlex.join(self.line) if isinstance(self.line, tuple) else self.line
+        if not self.env:
+            return words
+        variables = shlex.join(["env", *(f"{name}={value}" for name, value in self.env.items())])
+        return f"{variables} {words if isinstance(self.line, tuple) else shlex.join([SHELL, '-c', self.line])}"
+
+
+def script_of(steps: Sequence[CommandStep]) -> str:
+    """A file for `sh`. One that holds a secret removes itself: the shell has it open."""
+    text = lines_of(steps)
+    return text if redact_text(text) == text else f'rm -f -- "$0"\n{text}'
+
+
+def lines_of(steps: Sequence[CommandStep]) -> str:
+    """For `sh -c`. The first step that fails ends it, with its exit code; the last takes the shell's place."""
+    lines = ["set -e"]
+    for step in steps:
+        last = step is steps[-1] and isinstance(step.line, tuple)
+        # In parentheses a line is one command, whatever it holds: `a; b || c` of one step must not end the others.
+        text = step.text()
+        lines.append(f"exec {text}" if last else text if isinstance(step.line, tuple) else f"(\n{text}\n)")
+    return "\n".join(lines) + "\n"
+
+
 _LIBRARIES = "LD_LIBRARY_PATH"
 Steps = tuple[list[CommandStep], list[CommandStep], list[CommandStep]]  # before, commands, after
 _FETCHED = ("files", "input_files")
@@ -91,18 +138,18 @@ class SpecPlanner(PlainPlanner):
             return self._models.why_no_turns(benchmark)
         return f"{benchmark.name} is a whole program, which cannot take turns"
 
-    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
-        test = benchmark.spec
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, launch: int | None) -> JobCommand:
+        test = spec_of(benchmark)
         assert test is not None
         if is_on_runtimes(benchmark):
-            made = self._models.command(benchmark, slot, job, repeat)
+            made = self._models.command(benchmark, slot, job, launch)
             cores, _ = self._cores(test)
             return msgspec.structs.replace(made, cores=cores or None, cooldown_s=test.cooldown_s, wait_s=test.wait_s)
-        launch, index = self._launch(benchmark, job, repeat), str(repeat or 0)
-        if launch.first or launch.last:
-            return self._filled(benchmark, test, job, index, launch)
+        ends, index = self._ends(benchmark, job, launch), str(launch or 0)
+        if ends.first or ends.last:
+            return self._filled(benchmark, test, job, index, ends)
         if benchmark.name not in self._shared:
-            self._shared[benchmark.name] = self._filled(benchmark, test, _ANY_JOB, _ANY_INDEX, launch)
+            self._shared[benchmark.name] = self._filled(benchmark, test, _ANY_JOB, _ANY_INDEX, ends)
         return _for_launch(self._shared[benchmark.name], job, index)
 
     def _filled(self, benchmark: Benchmark, test: SpecTest, job: str, index: str, launch: LaunchNumber) -> JobCommand:
@@ -117,7 +164,7 @@ class SpecPlanner(PlainPlanner):
         return JobCommand(
             run.argv,
             os.path.dirname(test.path),
-            {**self._threads(test), **self._libraries(test), **benchmark.env},
+            {**self._variables(test), **self._libraries(test), **benchmark.env},
             files=run.files,
             folders=made,
             shell=run.shell,
@@ -130,19 +177,19 @@ class SpecPlanner(PlainPlanner):
             printed="" if self._asks_battery(test) else None if reader is None else reader.wanted,
         )
 
-    def _threads(self, test: SpecTest) -> dict[str, str]:
-        """Of a program on a host one thread each, as FAI-PEP sets it, unless the test says otherwise; on a phone as it is."""
+    def _variables(self, test: SpecTest) -> dict[str, str]:
+        """Of a program on a host, as the test or its dialect says; on a phone as it is."""
         if self._is_phone:
             return {}
-        wanted = {name: test.threads.get(name, 1) for name in THREADS}
-        return {name: str(count) for name, count in wanted.items() if count > 0}
+        usual = {name: value for name, value in usual_variables(test).items() if name not in test.threads}
+        return usual | {name: str(count) for name, count in test.threads.items() if count > 0}
 
     @property
     def _is_phone(self) -> bool:
-        return (self.context.options.on or "").startswith("adb")
+        return self.context.machine.system == ANDROID
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         if test is None:
             return ()
         if test.threads and (self._is_phone or is_on_runtimes(benchmark)):
@@ -151,8 +198,8 @@ class SpecPlanner(PlainPlanner):
         return self._notes(benchmark, test)
 
     def _notes(self, benchmark: Benchmark, test: SpecTest) -> tuple[str, ...]:
-        said = self._cores(test)[1]
-        notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
+        note = self._cores(test)[1]
+        notes: tuple[str, ...] = (f"{test.identifier} {note}",) if note else ()
         if not is_on_runtimes(benchmark) and (why := declined(test)) is not None:
             notes += (why,)
         filler = self.filler(test, LaunchFolders.below(self.context.folder, test, "JOB"), "0")
@@ -169,8 +216,8 @@ class SpecPlanner(PlainPlanner):
     def filler(self, test: SpecTest, folders: LaunchFolders, index: str) -> Filler:
         """What the placeholders of a launch stand for."""
         paths = {
+            **dialect_folders(),
             **folders.by_name,
-            "FAIPEPROOT": SCRIPTS,
             "BUILDDIR": test.build_folder or os.getcwd(),
             "DEVICEHASH": self.context.machine.hostname,
             "INDEX": index,
@@ -185,7 +232,7 @@ class SpecPlanner(PlainPlanner):
         return filler
 
     def _found(self, test: SpecTest, artifacts: tuple[Artifact, ...], filler: Filler) -> dict[str, str]:
-        """Where files lie, by key; without those that are not fetched yet."""
+        """Paths of the files fetched so far, by key."""
         made = {file.key: filler.text(file.location) for file in artifacts if is_made_by_test(test, file)}
         fixed = tuple(file for file in artifacts if file.key not in made)
         key = os.path.dirname(test.path), tuple(located(test, file) for file in fixed)
@@ -193,15 +240,15 @@ class SpecPlanner(PlainPlanner):
             self._paths[key] = paths_here(test, fixed)
         return made | self._paths[key]
 
-    def _launch(self, benchmark: Benchmark, job: str, repeat: int | None) -> LaunchNumber:
-        """Which of its launches `job` is, warm-up launches included."""
+    def _ends(self, benchmark: Benchmark, job: str, launch: int | None) -> LaunchNumber:
+        """Whether `job` is the first or the last of its launches, warm-up launches included."""
         settings = self.context.options
         warmup = job.removeprefix(safe_name(benchmark.name)).startswith(".W")
-        measured = not warmup and (repeat or 0) + 1 >= launches_of(benchmark, settings)
-        return LaunchNumber(first=not repeat and (warmup or settings.warmup_runs == 0), last=measured)
+        measured = not warmup and (launch or 0) + 1 >= launches_of(benchmark, settings)
+        return LaunchNumber(first=not launch and (warmup or settings.warmup_runs == 0), last=measured)
 
     def _apart(self, test: SpecTest, filler: Filler, folders: LaunchFolders, steps: Steps) -> StepsApart:
-        """On a board only the commands run there, as in FAI-PEP; the steps before and after them run here."""
+        """On a board only the commands run there; the steps before and after them run here."""
         before, commands, after = steps
         wanted = "".join(step.text() for step in commands)
         send = [filler.text(file.location) for file in test.input_files if is_made_by_test(test, file)]
@@ -227,8 +274,6 @@ class SpecPlanner(PlainPlanner):
         more = "".join(f" {text}" for text in test.arguments)
         commands = [CommandStep(_line(filler, f"{line}{more}")) for line in test.commands]
         if self._asks_battery(test):
-            from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
-
             commands = [CommandStep(READ_BATTERY), *commands, CommandStep(READ_BATTERY)]
         return before, commands, after
 
@@ -311,8 +356,9 @@ def _of(steps: SpecSteps | None, filler: Filler) -> list[CommandStep]:
 
 
 def _line(filler: Filler, line: str) -> Line:
-    """A script of ours is started by Python, whether or not its file may be executed."""
+    """A script of a dialect is started by Python, whether or not its file may be executed."""
     words = filler.command(line)
-    if isinstance(words, tuple) and words[0].startswith(f"{SCRIPTS}/") and words[0].endswith(".py"):
+    ours = tuple(f"{folder}/" for folder in dialect_folders().values())
+    if isinstance(words, tuple) and words[0].startswith(ours) and words[0].endswith(".py"):
         return (default_python(), *words)
     return words

@@ -7,22 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from benchmodels.runtimes.registry import FOR_FILES
+from benchwright.artifacts.cache import ArtifactCache
+from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, InvalidInput
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.inputs.specification import SpecTest
 from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, PLACEHOLDER
-
-if TYPE_CHECKING:
-    from benchwright.artifacts.cache import ArtifactCache
-
-RUNTIME_FILES = (".onnx", ".pt2", ".xml", ".tflite")  # models that our runtimes load
+from benchwright.kinds.spec.spec_test import SpecTest, spec_of
 
 
 def paths_here(test: SpecTest, artifacts: Sequence[Artifact]) -> dict[str, str]:
@@ -44,7 +40,7 @@ def paths_here(test: SpecTest, artifacts: Sequence[Artifact]) -> dict[str, str]:
 def known_sums(benchmarks: Sequence[Benchmark]) -> dict[str, str]:
     """By path, of files that the specification gives a checksum for. Found only if their content has it."""
     sums: dict[str, str] = {}
-    tests = [b.spec for b in benchmarks if b.spec is not None]
+    tests = [test for b in benchmarks if (test := spec_of(b)) is not None]
     groups = {(os.path.dirname(t.path), group): t for t in tests for group in (t.files, t.input_files) if group}
     for (_, group), test in groups.items():
         known = {file.key: file.sha256 or file.md5 for file in group if not is_made_by_test(test, file)}
@@ -68,14 +64,14 @@ def _filled(test: SpecTest, text: str) -> str:
 
 
 def files_of(test: SpecTest) -> list[Artifact]:
-    """What is to be fetched, locations filled."""
+    """The files to fetch, with placeholders in their locations filled."""
     wanted = (*test.files, *test.input_files, *test.goldens, *test.libraries)
     return [located(test, file) for file in wanted if not is_made_by_test(test, file)]
 
 
 def missing_option(benchmark: Benchmark) -> InvalidInput | None:
     """What only the user can give: a program, or a value for a placeholder in a location."""
-    test = benchmark.spec
+    test = spec_of(benchmark)
     assert test is not None
     for file in files_of(test):
         if unknown := PLACEHOLDER.findall(file.location):
@@ -100,10 +96,10 @@ def missing_option(benchmark: Benchmark) -> InvalidInput | None:
 def _no_model(benchmark: Benchmark, test: SpecTest) -> InvalidInput | None:
     """A test that names only inputs needs a program, or a file that our runtimes load."""
     endings = [os.path.splitext(file.filename)[1].lower() for file in test.files]
-    fitting = [ending for ending in endings if ending in RUNTIME_FILES]
+    fitting = [ending for ending in endings if ending in FOR_FILES]
     if len(fitting) == 1:
         return None
-    kinds = ", ".join(RUNTIME_FILES)
+    kinds = ", ".join(FOR_FILES)
     what = f"no file of {benchmark.name} is" if not fitting else f"several files of {benchmark.name} are"
     text = f"no program was given, and {what} a model that our runtimes load ({kinds})"
     return InvalidInput(text, where=f"{test.path}:{test.line}", remedy="add --program PATH")
@@ -113,7 +109,7 @@ def lacking(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
     """Benchmarks that cannot run yet, and why."""
     known: dict[tuple[str, tuple[Artifact, ...]], list[str]] = {}  # tests of a model share its files
     for benchmark in benchmarks:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         assert test is not None
         if (wrong := missing_option(benchmark)) is not None:
             yield benchmark.name, wrong.on_one_line
@@ -128,7 +124,7 @@ def lacking(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
 def unobtainable(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
     """Benchmarks that lack what cannot be fetched: an option, or a file of this machine. And why."""
     for benchmark in benchmarks:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         assert test is not None
         if (wrong := missing_option(benchmark)) is not None:
             yield benchmark.name, wrong.on_one_line
@@ -148,22 +144,22 @@ def _unfetched(test: SpecTest, files: Sequence[Artifact]) -> list[str]:
 
 
 def fetch(benchmarks: Sequence[Benchmark], observer: Observer) -> dict[str, str] | None:
-    """Fetches what is missing; those for which it failed, with the reason. None: nothing was missing."""
+    """Fetches missing files. Returns the benchmarks for which that failed, with the reason; None: nothing was missing."""
     failed: dict[str, str] = {}
     tried: dict[tuple[str, tuple[Artifact, ...]], str | None] = {}
     for benchmark in benchmarks:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         assert test is not None
         files = (os.path.dirname(test.path), tuple(files_of(test)))
         if missing_option(benchmark) is not None or files in tried or _is_known(test, files[1]):
             continue
         tried[files] = _why_not_fetched(test, files[1], observer)
     for benchmark in benchmarks:
-        test = benchmark.spec
+        test = spec_of(benchmark)
         assert test is not None
         if (why := tried.get((os.path.dirname(test.path), tuple(files_of(test))))) is not None:
             failed[benchmark.name] = why
-    models = any(not b.spec.commands for b in benchmarks if b.spec is not None) and bool(tried)
+    models = any(not test.commands for b in benchmarks if (test := spec_of(b)) is not None) and bool(tried)
     return failed if failed or models else None  # which runtimes a model's file can run on is read from the file
 
 
@@ -202,6 +198,4 @@ def _fetched(
 @lru_cache(maxsize=4)
 def _cache(folder: str, *, offline: bool = False) -> ArtifactCache:
     """It lives as long as the run: what was found through it is not cleaned away meanwhile."""
-    from benchwright.artifacts.cache import ArtifactCache
-
     return ArtifactCache(Path(folder), offline=offline)

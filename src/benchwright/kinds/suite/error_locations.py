@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, UnfilledWord
+from benchwright.kinds.suite.read.resolution import resolve_entries
+from benchwright.kinds.suite.read.suite import suite_file
+from benchwright.kinds.yaml.value_types import value_at
 
 
 @contextmanager
@@ -21,10 +24,6 @@ def words_placed(benchmarks: Sequence[Benchmark]) -> Iterator[None]:
 
 def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
     """None if the file has changed or is gone."""
-    from benchwright.kinds.suite.read.resolution import resolve_entries
-    from benchwright.kinds.suite.read.suite import suite_file
-    from benchwright.kinds.yaml.value_types import value_at
-
     path = suite_file(benchmark)
     if path is None or benchmark.folder is None:
         return None

@@ -10,12 +10,19 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.executors.observer import Observer
+from benchwright.executors.registry import is_here
 from benchwright.kinds.base import Kind, nothing_ready
+from benchwright.kinds.suite.plan.planner import SuitePlanner
+from benchwright.kinds.suite.read.folder import has_program
+from benchwright.kinds.suite.read.suite import is_suite, refuse_unrunnable, selected_benchmarks, suite_in
+from benchwright.kinds.suite.setup.auto_setup import clone_missing, runnable_here, set_up_missing
+from benchwright.kinds.suite.setup.prepare import PrepareOptions
+from benchwright.kinds.suite.setup.readiness import outdated, readiness, readiness_together
+from benchwright.kinds.suite.suites import suite_paths_of
 from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 
-_USUAL_NAMES = ("suite.yaml", "suite.yml", "dev.yaml")
 _MOST_FILES = 1000  # of a benchmark's folder
 _LEFT_OUT = ("__pycache__", "node_modules", "venv")
 
@@ -28,25 +35,12 @@ class SuiteKind(Kind):
     fills_words = True
 
     def recognises(self, target: str) -> bool:
-        from benchwright.kinds.suite.read.suite import SUFFIXES, yaml_kind
-
-        return target.lower().endswith(SUFFIXES) and os.path.isfile(target) and yaml_kind(target) == "suite"
+        return is_suite(target)
 
     def file_in(self, folder: str) -> str | None:
-        """The suite in `folder`; of several, suite.yaml or the dev.yaml that `bw new` makes."""
-        from benchwright.kinds.suite.read.suite import SUFFIXES
-
-        names = sorted(name for name in os.listdir(folder) if name.lower().endswith(SUFFIXES))
-        found = [name for name in names if self.recognises(os.path.join(folder, name))]
-        usual = [name for name in found if name in _USUAL_NAMES] or found
-        if len(usual) > 1:
-            remedy = "name one of them"
-            raise InvalidInput(f"holds {len(usual)} suites: {', '.join(usual)}", where=folder, remedy=remedy)
-        return os.path.join(folder, usual[0]) if usual else None
+        return suite_in(folder)
 
     def read(self, target: str, options: Options) -> list[Benchmark]:
-        from benchwright.kinds.suite.read.suite import selected_benchmarks
-
         return selected_benchmarks(target, options)
 
     def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
@@ -56,7 +50,6 @@ class SuiteKind(Kind):
     def completed(self, options: Options, benchmarks: Sequence[Benchmark]) -> Options:
         if not options.base:
             return options
-        from benchwright.kinds.suite.suites import suite_paths_of
 
         return msgspec.structs.replace(options, suite_paths=suite_paths_of(options, benchmarks))
 
@@ -64,7 +57,6 @@ class SuiteKind(Kind):
         """Missing folders, scripts, environments and data, and benchfiles we cannot follow."""
         if options.suite_paths is None:
             return {}
-        from benchwright.kinds.suite.setup.readiness import readiness
 
         wrong = _unrunnable(benchmarks)
         lacking = readiness([b for b in benchmarks if b.name not in wrong], options.suite_paths)
@@ -74,12 +66,10 @@ class SuiteKind(Kind):
         """Clones definitions; once they are here, installs; once that is done, prepares. Leaves out what is skipped here."""
         if options.suite_paths is None:
             return None
-        from benchwright.kinds.suite.setup.missing import clone_missing, runnable_here, set_up_missing
-        from benchwright.kinds.suite.setup.prepare import PrepareOptions
 
         lacking = self.not_ready(benchmarks, options)
         todo = [b for b in benchmarks if b.name in lacking]
-        if options.on in (None, "local") and not options.suite_paths.system.nodes:  # what others skip is not known here
+        if is_here(options.on, options.suite_paths.system):  # what others skip is not known here
             todo = runnable_here(todo, options.suite_paths)
         failed = clone_missing(todo, observer)
         if failed is not None:
@@ -92,7 +82,6 @@ class SuiteKind(Kind):
     def refusal(self, benchmarks: Sequence[Benchmark], options: Options) -> BenchwrightError:
         """Names benchmarks with the same problem together."""
         assert options.suite_paths is not None  # else nothing could be missing
-        from benchwright.kinds.suite.setup.readiness import readiness_together
 
         for error in _unrunnable(benchmarks).values():
             return error
@@ -101,7 +90,6 @@ class SuiteKind(Kind):
     def warnings(self, benchmarks: Sequence[Benchmark], options: Options) -> list[str]:
         if options.suite_paths is None:
             return []
-        from benchwright.kinds.suite.setup.readiness import outdated
 
         return [
             f"{name}: its new requirements could not be installed; it ran in the previous environment"
@@ -111,7 +99,6 @@ class SuiteKind(Kind):
     def planner(self, context: PlanContext) -> Planner:
         if context.options.suite_paths is None:
             raise InvalidInput("benchmarks of a suite need a base folder", remedy="choose one with --base")
-        from benchwright.kinds.suite.plan.planner import SuitePlanner
 
         return SuitePlanner(context, context.options.suite_paths)
 
@@ -126,8 +113,6 @@ class SuiteKind(Kind):
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
         """Every file of its folder, and of the folder its suite's benchmarks share."""
-        from benchwright.kinds.suite.read.folder import has_program
-
         if benchmark.folder is None:
             return []
         folder = benchmark.folder.path
@@ -139,8 +124,6 @@ class SuiteKind(Kind):
 
 def _unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool = False) -> dict[str, InvalidInput]:
     """Those whose folder, script or benchfile cannot be used."""
-    from benchwright.kinds.suite.read.suite import refuse_unrunnable
-
     found = {}
     for benchmark in benchmarks:
         try:
@@ -151,8 +134,9 @@ def _unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool = False
 
 
 def _observations(benchmark: Benchmark) -> int | None:
-    """The number of observations voir will make."""
-    options = (benchmark.folder.voir or {}).get("options") if benchmark.folder is not None else None
+    """The number of observations that the runner will make."""
+    runner = benchmark.folder.runner if benchmark.folder is not None else None
+    options = runner.settings.get("options") if runner is not None else None
     stop = options.get("stop") if isinstance(options, dict) else None
     return stop if isinstance(stop, int) and not isinstance(stop, bool) and stop > 0 else None
 

@@ -9,34 +9,33 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Node, Sizing, SuitePaths, System
+from benchwright.core.system import Node, Sizing, SuitePaths, System
+from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.suite.batch_sizes import read_scaling
 from benchwright.kinds.suite.plan.system_options import check_options, number, switch, text, whole_number
-from benchwright.kinds.suite.scaling_file import read_scaling
+from benchwright.kinds.suite.read.suite import read_suite, selected_benchmarks, suite_benchmarks, suite_in
+from benchwright.kinds.suite.shipped import named_file
+from benchwright.kinds.suite.system_file import read_system
 from benchwright.kinds.yaml.value_types import parse_capacity
 from benchwright.options.table import Options
-
-CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
-SYSTEM_VARIABLES = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")
-DATA_VARIABLES = ("BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR")
+from benchwright.options.variables import value_of, values_of
 
 
 def suite_from_environment(environment: Mapping[str, str]) -> str | None:
     """The default suite, from the environment."""
-    # Inside a benchmark's own process $MILABENCH_CONFIG holds JSON, not a path.
-    return next((v for name in CONFIG_VARIABLES if (v := environment.get(name)) and not v.startswith("{")), None)
+    # Inside a benchmark's own process such a variable may hold JSON, not a path.
+    return next((value for value in values_of("BENCHWRIGHT_CONFIG", environment) if not value.startswith("{")), None)
 
 
 def read_benchmarks(targets: Sequence[str], options: Options) -> list[Benchmark]:
     """The benchmarks of suite files, as `options` select them; InvalidInput if there is no suite, or it is wrong."""
-
-    from benchwright.kinds.suite.kind import SuiteKind
-
     wanted = tuple(targets) or tuple(filter(None, [suite_from_environment(os.environ)]))
     if not wanted:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
-    return [benchmark for target in wanted for benchmark in SuiteKind().read(suite_path(target), options)]
+    return [benchmark for target in wanted for benchmark in selected_benchmarks(suite_path(target), options)]
 
 
 def wanted_of(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmark]:
@@ -49,22 +48,16 @@ def wanted_of(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchma
 
 def suite_path(target: str) -> str:
     """The file of a suite that is named by its path, its folder, or a word for one that is shipped."""
-    from benchwright.kinds.suite.kind import SuiteKind
-    from benchwright.kinds.suite.shipped import named_file
-
     path = named_file(target)
     if os.path.isdir(path):
-        path = SuiteKind().file_in(path) or os.path.join(path, "suite.yaml")
+        path = suite_in(path) or os.path.join(path, "suite.yaml")
     if not os.path.isfile(path):
         raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
     return path
 
 
 def every_benchmark(target: str, options: Options) -> list[Benchmark]:
-    """All that a suite file defines, what is not enabled too; InvalidInput if there is no such suite, or it is wrong."""
-
-    from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
-
+    """All benchmarks of a suite file, disabled ones too; InvalidInput if there is no such suite, or it is faulty."""
     return suite_benchmarks(read_suite(suite_path(target)), Options(base=options.base))
 
 
@@ -72,7 +65,7 @@ def suite_paths_of(options: Options, benchmarks: Sequence[Benchmark]) -> SuitePa
     """Where these benchmarks find data, environments and machines; reads the system file and scaling files."""
     system = _system(options)
     base = Path(str(options.base))
-    data = next((v for name in DATA_VARIABLES if (v := os.environ.get(name))), None)
+    data = value_of("BENCHWRIGHT_DATA_DIR", os.environ)
     dirs = {name: str(base / name) for name in ("data", "extra", "cache", "venv", "runs")}
     dirs |= {name: _absolute(path, base) for name, path in system.dirs.items() if name in dirs}
     if data is not None:
@@ -95,7 +88,6 @@ def current_python() -> str:
             python = os.path.join(home, "bin", "python")
             if os.access(python, os.X_OK):
                 return python
-    from benchwright.kinds.interpreter import default_python
 
     return default_python()
 
@@ -129,13 +121,12 @@ def _requires_something(path: str) -> bool:
 
 
 def _system(options: Options) -> System:
-    path = options.system or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
+    path = options.system or value_of("BENCHWRIGHT_SYSTEM", os.environ)
     if path is None:
         return _with_options(System(), options.system_options)
-    from benchwright.kinds.suite.system_file import read_system
 
     system = read_system(path)[0]
-    nodes = tuple(msgspec.structs.replace(node, local=is_this_machine(node)) for node in system.nodes)
+    nodes = tuple(msgspec.structs.replace(node, local=not node.via and is_this_machine(node)) for node in system.nodes)
     return _with_options(msgspec.structs.replace(system, nodes=nodes, file=options.system), options.system_options)
 
 
@@ -195,8 +186,6 @@ def _sizing(options: Options, system: System, benchmarks: Sequence[Benchmark]) -
 
 def _scaling_beside(benchmarks: Sequence[Benchmark]) -> str | None:
     """`scaling/<device>.yaml` beside the suite, for the device that is here; else `scaling/default.yaml`."""
-    from benchwright.agent.machine.fingerprint import read_machine
-
     names = [a.name for a in read_machine().accelerators]
     for folder in dict.fromkeys(_suite_folders(benchmarks)):
         files = sorted((folder / "scaling").glob("*.yaml")) if (folder / "scaling").is_dir() else []

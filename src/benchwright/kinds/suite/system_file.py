@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 from benchwright.core.errors import did_you_mean
-from benchwright.core.node.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
-from benchwright.core.secrets.names import add_own_names
+from benchwright.core.secrets import add_own_names
+from benchwright.core.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
 from benchwright.kinds.text_file import Path
-from benchwright.kinds.yaml.nodes import YamlFile, read_yaml
 from benchwright.kinds.yaml.value_types import (
     ANYTHING,
     CAPACITY,
@@ -25,6 +24,7 @@ from benchwright.kinds.yaml.value_types import (
     value_at,
     whole,
 )
+from benchwright.kinds.yaml.values import YamlFile, read_yaml
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _SMALLEST_DEVICE_BYTES = 1 << 20
@@ -36,7 +36,9 @@ _PORT = whole(1, 65535)
 _DIRS = plain_table("dirs", **dict.fromkeys(("data", "extra", "cache", "venv", "runs"), PLAIN_TEXT))
 _OPTIONS = {name: plain_table(f"options.{name}", **dict.fromkeys(keys, ANYTHING)) for name, keys in OPTION_KEYS.items()}
 _TEXTS = dict.fromkeys(("name", "ip", "user", "hostname"), PLAIN_TEXT)
-_NODE = plain_table("a node", **_TEXTS, main=PLAIN_FLAG, local=PLAIN_FLAG, port=_PORT, sshport=_PORT)
+_NODE = plain_table(
+    "a node", **_TEXTS, main=PLAIN_FLAG, local=PLAIN_FLAG, port=_PORT, sshport=_PORT, via=plain_list(PLAIN_TEXT)
+)
 _IMAGE = dict.fromkeys(("executable", "image", "base"), PLAIN_TEXT)
 _MULTIRUN = plain_table(
     "multirun", runs=plain_list(plain_table("a run", name=ANYTHING, matrix=MapOf(ANYTHING)))
@@ -97,7 +99,7 @@ class _SystemFile:
         return value_at(self._file.value, path)
 
     def _text(self, path: Path) -> str | None:
-        """What is written there, with its references filled; None if nothing is."""
+        """The value there, with references filled in; None if there is none."""
         value = self._get(path)
         return None if value is None else self._filled(as_text(value), path)
 
@@ -136,14 +138,18 @@ class _SystemFile:
         if written is None:
             raise self._file.error("this node is empty", path, "give it a name and an ip, or remove it")
         ports = [port for key in ("sshport", "port") if (port := written.get(key)) is not None]
+        name = self._needed((*path, "name"), "the node's name", "give it a `name`")
+        via = tuple(self._text((*path, "via", n)) or "" for n in range(len(written.get("via") or ())))
+        ip = self._text((*path, "ip")) or (name if via else None)
         return Node(
-            name=self._needed((*path, "name"), "the node's name", "give it a `name`"),
-            ip=self._needed((*path, "ip"), "the node's ip", "give it an `ip`: an address or a host name"),
+            name=name,
+            ip=ip or self._needed((*path, "ip"), "the node's ip", "give it an `ip`: an address or a host name"),
             user=self._text((*path, "user")),
             port=ports[0] if ports else None,
             main=bool(written.get("main")),
             hostname=self._text((*path, "hostname")),
             local=bool(written.get("local")),
+            via=via,
         )
 
     def _container(self, path: Path) -> Container | None:

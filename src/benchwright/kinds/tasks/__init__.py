@@ -1,1 +1,1 @@
-"""Task files of the deep-learning benchmark driver."""
+"""Task files: sections with a command each, and the metrics to read from its log."""

@@ -1,4 +1,4 @@
-"""Task files of the deep-learning benchmark driver. docs/reference/task-files.md is the format."""
+"""Task files as targets. docs/reference/task-files.md is the format."""
 
 from __future__ import annotations
 
@@ -13,16 +13,154 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.base import Kind
 from benchwright.kinds.command_words import Fail, check_line, command_from_line, read_line
 from benchwright.kinds.metric_option import check_distinct, metrics_of
-from benchwright.kinds.tasks.command_rewriting import rewrite_line
-from benchwright.kinds.tasks.flags import check_taken_as_typed, flag_changes, notes_on_missing
+from benchwright.kinds.tasks.command_rewrite import (
+    FlagChange,
+    Rewritten,
+    flag_token,
+    gpus_change,
+    nearest_flag,
+    rewrite_line,
+)
 from benchwright.kinds.tasks.metrics import LISTS, read_metrics
-from benchwright.kinds.tasks.overrides import TaskOverrides, overrides_of
 from benchwright.kinds.tasks.syntax import Section, TaskEntry, TaskFile, read_task_file
 from benchwright.options.table import Options
 
+# Command-line overrides for the tasks of a task file.
+
+
+class TaskOverrides(msgspec.Struct, frozen=True, kw_only=True):
+    """`num_gpus`, `epochs`, `kvstore` and `dtype` replace the command's flag, or are left out with a note if it has none.
+    `flags` are replaced or added; None removes. The four of a policy belong together: a command from the command line,
+    read with the patterns of a section."""
+
+    framework: str | None = None
+    metrics_suffix: str | None = None
+    num_gpus: int | None = None
+    epochs: int | None = None
+    kvstore: str | None = None
+    dtype: str | None = None
+    flags: dict[str, str | None] = {}
+    metrics_policy: str | None = None
+    command_to_execute: str | None = None
+    data_set: str | None = None
+    metrics_template: str | None = None  # the file with the policy; None: the task file itself
+    shell: bool = False
+    cwd: str | None = None  # of `command_to_execute`; None: the current folder
+    workers: int | None = None  # DEEPLEARNING_WORKERS_COUNT, which `average_aggregate` needs
+
+    def check(self) -> None:
+        """InvalidInput if a value or a combination makes no sense."""
+        if self.num_gpus is not None and self.num_gpus < 0:
+            raise InvalidInput(f"{self.num_gpus} is not a number of GPUs", where="--num-gpus", remedy="give 0 or more")
+        if self.epochs is not None and self.epochs < 1:
+            raise InvalidInput(f"{self.epochs} is not a number of epochs", where="--epochs", remedy="give 1 or more")
+        for option, text in (("--framework", self.framework), ("--metrics-suffix", self.metrics_suffix)):
+            if text is not None and not text.strip():
+                raise InvalidInput("the name is empty", where=option, remedy="leave the option out, or give a name")
+        if self.metrics_policy is not None and self.command_to_execute is None:
+            raise InvalidInput(
+                f"policy '{self.metrics_policy}' needs a command to measure",
+                where="--metrics-policy",
+                remedy="give it with --command-to-execute",
+            )
+        if self.metrics_policy is None and self.metrics_template is not None:
+            raise InvalidInput(
+                "a metrics template is only read for a policy",
+                where="--metrics-template",
+                remedy="name the policy with --metrics-policy",
+            )
+
+
+_SAME = (
+    *("framework", "metrics_suffix", "num_gpus", "epochs", "kvstore", "dtype", "metrics_policy"),
+    *("command_to_execute", "data_set", "metrics_template", "shell", "cwd", "workers"),
+)
+
+
+def overrides_of(options: Options) -> TaskOverrides:
+    """What the options say about tasks; InvalidInput for what is not a flag."""
+    flags: dict[str, str | None] = dict(parse_flag_option(text) for text in options.set_flags)
+    flags |= {check_flag_name(name, where="--remove-flag"): None for name in options.remove_flags}
+    return TaskOverrides(**{name: getattr(options, name) for name in _SAME}, flags=flags)
+
+
+def parse_flag_option(text: str) -> tuple[str, str]:
+    """Name and value from `--set-flag batch-size=64`; keeps leading dashes, for flags such as `-b`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(
+            f"'{text}' has no value", where="--set-flag", remedy="write NAME=VALUE; --remove-flag NAME removes a flag"
+        )
+    return check_flag_name(name, where="--set-flag"), value
+
+
+def check_flag_name(name: str, *, where: str) -> str:
+    """`name` itself if it is a valid name of a flag."""
+    if not re.fullmatch(r"-{0,2}[A-Za-z0-9_][\w.-]*", name):
+        raise InvalidInput(f"'{name}' is not the name of a flag", where=where, remedy="write it like batch-size")
+    return name
+
+
+# The options that change flags of a task's command.
+
+
+def flag_changes(overrides: TaskOverrides) -> list[FlagChange]:
+    """What the options ask for, in the order it is done."""
+    changes = [] if overrides.num_gpus is None else [gpus_change(overrides.num_gpus)]
+    for flag, value in (("epochs", overrides.epochs), ("kvstore", overrides.kvstore), ("dtype", overrides.dtype)):
+        if value is not None:
+            changes.append(FlagChange(flag_token(flag), str(value)))
+    changes += [FlagChange(flag_token(flag), value, add=True) for flag, value in overrides.flags.items()]
+    return changes
+
+
+def notes_on_missing(
+    task: str, rewritten: Rewritten, overrides: TaskOverrides, fail: Fail, own_gpus: int
+) -> tuple[str, ...]:
+    """A sentence for each option that changed nothing: it must not run 400 epochs where 2 were asked for, unnoticed."""
+    notes = []
+    for change in rewritten.missing:
+        if change.add:
+            raise fail(
+                f"{change.flag} cannot be added to this command, it may belong to any part of it",
+                0,
+                "write it in the command",
+            )
+        near = nearest_flag(rewritten.line, change.flag)
+        instead = (near or change.flag).lstrip("-")
+        if change.counts_devices:
+            if overrides.num_gpus != own_gpus:
+                notes.append(
+                    f"--num-gpus {change.value}: {task} is given that many GPUs; its command has no --gpus and was left unchanged"
+                )
+            continue
+        notes.append(
+            f"{change.flag} {change.value}: the command of {task} has no {change.flag}"
+            + (f" (it has {near})" if near else "")
+            + f" and was left unchanged; --set-flag {instead}={change.value} {'changes' if near else 'adds'} it"
+        )
+    return tuple(notes)
+
+
+def check_taken_as_typed(overrides: TaskOverrides) -> None:
+    """InvalidInput if a flag is to be changed in a command that was itself typed on the command line."""
+    for option, value in (
+        ("--epochs", overrides.epochs),
+        ("--kvstore", overrides.kvstore),
+        ("--dtype", overrides.dtype),
+        ("--set-flag", overrides.flags or None),
+    ):
+        if value is not None:
+            raise InvalidInput(
+                "a command given with --command-to-execute is run as it is typed",
+                where=option,
+                remedy="write the flag into it",
+            )
+
+
 KEYS = (*LISTS, "command_to_execute", "num_gpus")
 POLICY_PREFIX = "metrics_"
-DRIVERS_FILE = "task_config_template.cfg"
+USUAL_FILE = "task_config_template.cfg"
 UNCHANGED = TaskOverrides()
 _SUFFIXES = (".cfg", ".ini")
 _SNIFFED_BYTES = 64 << 10
@@ -32,7 +170,7 @@ _LOOKS_LIKE_TASKS = re.compile(
 
 
 class TaskKind(Kind):
-    """Reads driver task files."""
+    """Reads task files."""
 
     name = "tasks"
 
@@ -110,9 +248,9 @@ def _faulty(file: TaskFile, section: Section, fault: InvalidInput) -> Benchmark:
     )
 
 
-def drivers_file() -> str | None:
-    """The task file that the driver read without being told, if it lies here."""
-    return DRIVERS_FILE if os.path.isfile(DRIVERS_FILE) else None
+def usual_task_file() -> str | None:
+    """The task file that need not be named, if it lies here."""
+    return USUAL_FILE if os.path.isfile(USUAL_FILE) else None
 
 
 def task_faults(path: str) -> list[InvalidInput]:
@@ -184,7 +322,7 @@ def _task(file: TaskFile, section: Section, overrides: TaskOverrides) -> Benchma
     num_gpus = own_gpus if overrides.num_gpus is None else overrides.num_gpus
     notes: tuple[str, ...] = ()
     if overrides.command_to_execute is not None:
-        line, cwd, fail = overrides.command_to_execute, os.getcwd(), _fail_typed(overrides)
+        line, cwd, fail = overrides.command_to_execute, overrides.cwd or os.getcwd(), _fail_typed(overrides)
     elif entry is None:
         raise _no_command(file, section)
     else:
@@ -227,7 +365,7 @@ def _with_policy(path: str, names: Sequence[str], overrides: TaskOverrides) -> B
     shell = overrides.shell or bool(notes)
     return Benchmark(
         name=name,
-        workload=command_from_line(line, cwd=os.getcwd(), shell=shell, fail=_fail_typed(overrides)),
+        workload=command_from_line(line, cwd=overrides.cwd or os.getcwd(), shell=shell, fail=_fail_typed(overrides)),
         source=f"{file.path}:{section.line} [{section.name}] with a command of the command line",
         metrics=metrics,
         placement=Placement(needs_devices=num_gpus),
@@ -240,7 +378,7 @@ def _with_policy(path: str, names: Sequence[str], overrides: TaskOverrides) -> B
 
 
 def _shell_notes(name: str, line: str, overrides: TaskOverrides) -> tuple[str, ...]:
-    """A note if the line goes to a shell without --shell. The driver gave every line to one."""
+    """A note if the line goes to a shell without --shell. Task files were written for one."""
     need = read_line(line).needs_shell
     return () if need is None or overrides.shell else (f"{name} runs in a shell: {need.what} needs one",)
 

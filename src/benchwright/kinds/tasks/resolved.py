@@ -9,7 +9,7 @@ from typing import Any
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.secrets.redact import redact_text
+from benchwright.core.secrets import redact_text
 from benchwright.kinds.tasks.read import read_tasks
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.numbers.quantities import parse_duration, parse_size
+from benchwright.core.quantities import parse_duration, parse_size
 from benchwright.kinds.text_file import Path, Remark, TextPlace
 from benchwright.kinds.yaml.merge import DELETE
 
@@ -27,7 +27,7 @@ _REFERENCE: Schema = {"type": "string", "pattern": r"\$\{"}
 
 
 class Problem(NamedTuple):
-    """What is wrong, at the end of `path` (its key, if `at_key`), and what to do."""
+    """A problem at the end of `path` (at its key, if `at_key`), and its remedy."""
 
     path: tuple[Any, ...]
     what: str
@@ -45,7 +45,7 @@ class ValueType(Protocol):
     def says(self) -> str: ...
 
     def problem(self, value: object, name: str) -> Problem | None:
-        """What is wrong with `value`, which the message calls `name`; None if nothing is."""
+        """The problem with `value`, called `name` in the message; None if there is none."""
         ...
 
     def schema(self) -> Schema: ...
@@ -380,7 +380,7 @@ def check(file: PlacedValues, of: ValueType, name: str, path: Path = ()) -> None
 
 
 def value_at(value: object, path: Path) -> Any:
-    """What is written there; None if nothing is."""
+    """The value there; None if there is none."""
     for key in path:
         if isinstance(value, dict):
             value = value.get(key)

@@ -2,14 +2,108 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import Reader, ReaderError
 
-from benchwright.kinds.text_file import Remark, appears_twice
-from benchwright.kinds.yaml.composing import DEEPEST, Composer
+from benchwright.core.errors import InvalidInput
+from benchwright.kinds.text_file import LONGEST_SHOWN, Path, Remark, TextPlace, appears_twice, read_text
 from benchwright.kinds.yaml.merge import DELETE, NothingRemoved, merge_layers
+
+# Text to YAML nodes by PyYAML's C parser, guarded; and its complaints in words with a remedy.
+
+
+try:
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # built without libyaml: the same, slower
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+DEEPEST = 100
+_LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # where the parser counts a new line
+
+_REMEDIES = {
+    "found character that cannot start any token": "put the value in quotes",
+    "mapping values are not allowed": "put the value in quotes if it holds ': ', and check the indentation",
+    "could not find expected ':'": "a key is followed by ': '; check the indentation of the lines around",
+    "did not find expected key": "check the indentation of this line and the ones above",
+    "did not find expected '-' indicator": "check the indentation of this line and the ones above",
+    "found unexpected end of stream": "close the quote, [ or { that was opened",
+    "did not find expected ',' or": "close the [ or { that was opened, and put commas between items",
+    "did not find expected node content": "write a value, or close the [ or { that was opened",
+    "found undefined alias": "define it before with &, or put the value in quotes",
+    "expected a single document": "put one document in a file: remove the second ---",
+    "but found another document": "put one document in a file: remove the second ---",
+}
+
+
+class TooDeep(Exception):
+    """The text nests deeper than DEEPEST; without this guard the C parser overruns its stack."""
+
+    def __init__(self, mark: Any) -> None:
+        super().__init__("nested too deep")
+        self.mark = mark
+
+
+class Composer(_Loader):
+    """Composes nodes only; the parser calls the two hooks around every node."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.depth = 0
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise TooDeep(None if current_node is None else current_node.start_mark)
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+def compose(text: str) -> tuple[Composer, Node | None]:
+    """The one document in `text`; None: it has none. Raises TooDeep or what PyYAML raises."""
+    composer = Composer(text)
+    return composer, composer.get_single_node()
+
+
+def syntax_error(error: Exception, text: str) -> tuple[str, TextPlace, str]:
+    """The problem, its place and its remedy, from an exception of PyYAML."""
+    if isinstance(error, ReaderError | UnicodeError):
+        return _bad_character(text)
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"this is not YAML: {error}", TextPlace(1, 1), "check the file"
+    mark = error.problem_mark or error.context_mark
+    problem = error.problem or error.context or "it cannot be understood"
+    place = TextPlace(1, 1) if mark is None else TextPlace(mark.line + 1, mark.column + 1)
+    remedy = next((r for part, r in _REMEDIES.items() if part in problem), "check the indentation and the quotes")
+    if line_of(text, place.line)[place.column - 1 : place.column] == "\t":
+        return "this is not YAML: a tab where none may be", place, "indent with spaces"
+    opened = error.context_mark.line + 1 if error.context_mark is not None else place.line
+    if error.context and opened < place.line:
+        return f"this is not YAML: {problem} {error.context} from line {opened}", place, remedy
+    return f"this is not YAML: {problem}", place, remedy
+
+
+def line_of(text: str, number: int) -> str:
+    """The line `number` of `text`, counted from 1 as the parser does; empty behind the end."""
+    lines = _LINE_BREAK.split(text)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def _bad_character(text: str) -> tuple[str, TextPlace, str]:
+    found = Reader.NON_PRINTABLE.search(text)
+    position = found.start() if found else 0
+    before = text[:position]
+    line_start = before.rfind("\n") + 1
+    place = TextPlace(before.count("\n") + 1, position - line_start + 1)
+    character = f"the character U+{ord(text[position]):04X}" if position < len(text) else "a character"
+    return f"{character} is not allowed in YAML", place, "remove it; this may be a binary file, or not UTF-8"
+
 
 LARGEST_COUNT = 1_000_000  # values in one file, aliases written out
 DELETE_TAG, EXPAND_TAG = "!delete", "!expand-dot"
@@ -190,7 +284,7 @@ def _identity(key: Node) -> tuple[str, object]:
 def expand_dots(values: dict[object, object], unused: NothingRemoved) -> dict[object, object]:
     """`{a.b: 1, a.c: 2}` → `{a: {b: 1, c: 2}}`; the key `<<<` is replaced by the entries of its map.
 
-    The parts are laid over each other as layers are, as in milabench: a `!delete` is used up by that, but in the first one.
+    The parts are laid over each other as layers are: a `!delete` is used up by that, but in the first one.
     """
     parts = list(_parts(values))
     result: dict[object, object] = parts[0] if parts else {}
@@ -215,3 +309,114 @@ def _nested(keys: list[str], value: object) -> dict[object, object]:
     for key in reversed(keys[1:]):
         value = {key: value}
     return {keys[0]: value}
+
+
+# YAML files as plain values, with the place of each of them at hand for errors.
+#
+# The nodes that PyYAML composed are kept beside the values. An error names the way to a value, such as
+# `("resnet50", "argv", "--lr")`, and only then is its place looked up: a file without errors pays nothing for it.
+
+
+class YamlFile(msgspec.Struct, frozen=True):
+    """`path` is as the user wrote it; `value` is None for an empty file."""
+
+    path: str
+    text: str
+    root: Any = None  # a yaml Node
+    value: Any = None
+    remarks: tuple[Remark, ...] = ()
+    deletes: bool = False  # whether DELETE is anywhere in `value`
+    plain: bool = True  # whether JSON can hold `value`: keys are text and numbers are finite
+
+    def lines(self) -> dict[str, int]:
+        """The line of every key of the map that the file is."""
+        pairs = self.root.value if isinstance(self.root, MappingNode) else []
+        return {key.value: key.start_mark.line + 1 for key, _ in pairs if isinstance(key, ScalarNode)}
+
+    def holds(self, path: Path) -> bool:
+        """Whether the file has a value at `path`."""
+        return _walk(self.root, path)[2]
+
+    def place(self, path: Path, *, key: bool = False) -> TextPlace:
+        """The place of the value at `path`, or of its key; of the nearest value around it if there is none."""
+        key_node, node, found = _walk(self.root, path)
+        at = key_node if key_node is not None and (key or not found) else node
+        return TextPlace(1, 1) if at is None else TextPlace(at.start_mark.line + 1, at.start_mark.column + 1)
+
+    def error(self, what: str, path: Path = (), remedy: str | None = None, *, key: bool = False) -> InvalidInput:
+        """An InvalidInput that points at the value at `path`, or at its key."""
+        return _error(self.path, self.text, what, self.place(path, key=key), remedy)
+
+
+def read_yaml(path: str, *, kind: str, extras: bool = False) -> YamlFile:
+    """The file at `path`, meant to be a `kind` such as "suite file"; InvalidInput points at what is wrong.
+
+    `extras`: `!delete` and `!expand-dot` are understood; any other tag is an error.
+    """
+    return parse_yaml(read_text(path, kind=kind), path, extras=extras)
+
+
+def parse_yaml(text: str, path: str, *, extras: bool = False) -> YamlFile:
+    """As `read_yaml`, from text."""
+    text = text.removeprefix("\ufeff")
+    try:
+        composer, root = compose(text)
+    except TooDeep as deep:
+        place = TextPlace(1, 1) if deep.mark is None else TextPlace(deep.mark.line + 1, deep.mark.column + 1)
+        raise _error(path, text, "values are nested too deep here", place, "take some levels out") from None
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _error(path, text, *syntax_error(error, text)) from None
+    if root is None:
+        return YamlFile(path=path, text=text)
+    builder = ValueBuilder(composer, extras=extras)
+    try:
+        value = builder.build(root)
+    except Misplaced as error:
+        mark = error.node.start_mark
+        raise _error(path, text, error.what, TextPlace(mark.line + 1, mark.column + 1), error.remedy) from None
+    return YamlFile(path, text, root, value, tuple(builder.remarks), builder.deletes, builder.plain)
+
+
+def _error(path: str, text: str, what: str, place: TextPlace, remedy: str | None) -> InvalidInput:
+    line = line_of(text, place.line)
+    shown = line if len(line) <= LONGEST_SHOWN else None
+    return InvalidInput(what, where=path, line=place.line, column=place.column, remedy=remedy, text=shown)
+
+
+def _walk(root: Node | None, path: Path) -> tuple[Node | None, Node | None, bool]:
+    """Key and value as far along `path` as it exists, and whether all of it does."""
+    key, node, rest = None, root, list(path)
+    while rest and node is not None:
+        step = _step(node, rest)
+        if step is None:
+            return key, node, False
+        key, node, taken = step
+        rest = rest[taken:]
+    return key, node, node is not None
+
+
+def _step(node: Node, path: Path) -> tuple[Node | None, Node, int] | None:
+    """The key, the value and how many parts of `path` they take: a dotted key of `!expand-dot` takes several."""
+    if isinstance(node, SequenceNode):
+        index = path[0]
+        inside = type(index) is int and 0 <= index < len(node.value)
+        return (None, node.value[index], 1) if inside else None
+    if not isinstance(node, MappingNode):
+        return None
+    for key, value in reversed(node.value):
+        if _means(key, path[0]):
+            return key, value, 1
+        if node.tag == EXPAND_TAG and isinstance(key, ScalarNode) and "." in key.value:
+            parts = key.value.split(".")
+            if parts == [str(part) for part in path[: len(parts)]]:
+                return key, value, len(parts)
+    return None
+
+
+def _means(key: Node, wanted: object) -> bool:
+    """Whether the key node reads as `wanted`: `off` is false, an empty key is null."""
+    if isinstance(wanted, bool):
+        return bool(key.tag.endswith(":bool")) and (key.value.lower() in ("true", "yes", "on")) is wanted
+    if wanted is None:
+        return bool(key.tag.endswith(":null"))
+    return bool(key.value == str(wanted))

@@ -10,7 +10,7 @@ import msgspec
 from benchprobe.stream.events import given_values
 from benchwright.core.note import Note
 from benchwright.record.loops.steps import Steps
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 
 TRAIN = "train"  # the loop that counts by default
 ITEMS = "items"

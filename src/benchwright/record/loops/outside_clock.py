@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.record.loops.loops import LoopKey
 from benchwright.record.loops.steps import NS
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 
 _SLACK_S = 0.25  # the supervisor stamps a line shortly before writing it
 _CLEARLY = 0.25  # two clocks must differ by this share before one is called wrong

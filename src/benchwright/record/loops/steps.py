@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from benchwright.core.numbers.columns import ratios
-from benchwright.record.reading import Event
+from benchwright.core.columns import ratios
+from benchwright.record.stream_file import Event
 
 Samples = Sequence[float]
 

@@ -8,14 +8,14 @@ from enum import Enum
 
 import msgspec
 
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.report.comparison import comparison_markdown, count_words
 from benchwright.report.tables.comparison import change, launches_words, metric_words, small_print, sorted_effects
 from benchwright.report.text.numbers import format_value, plain_number
 
 
 class Finding(str, Enum):
-    """What is said of one metric of one benchmark."""
+    """The verdict on one metric of one benchmark, in a notice."""
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
@@ -106,9 +106,9 @@ def notice_of(
 
 
 def _title(comparisons: Sequence[Comparison]) -> str:
-    said = [f"{c.control} → {c.treatment}: {count_words(c)}" for c in comparisons]
-    more = f" and {len(said) - 1} more" if len(said) > 1 else ""
-    return f"{said[0]}{more}" if said else "nothing was compared"
+    lines = [f"{c.control} → {c.treatment}: {count_words(c)}" for c in comparisons]
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return f"{lines[0]}{more}" if lines else "nothing was compared"
 
 
 def outcome_of(verdicts: Sequence[NoticeVerdict]) -> NoticeOutcome:

@@ -14,10 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.artifacts.outbox import USUAL_LIMITS, Rejected, SendLimits, SpoolFolder, claimed, sent_in_time
 from benchwright.core.errors import BenchwrightError
-from benchwright.delivery.attempts import USUAL_LIMITS, SendLimits, sent_in_time
-from benchwright.delivery.not_taken import NotTaken
-from benchwright.delivery.spool import SpoolFolder, claimed
 from benchwright.executors.observer import Observer
 from benchwright.regress.notify.notice import Notice
 from benchwright.regress.notify.targets import Target
@@ -100,7 +98,7 @@ class _Sender:
     def _send_now(self, notice: Notice, target: Target) -> str:
         try:
             self._try(notice, target)
-        except (NotTaken, BenchwrightError) as error:
+        except (Rejected, BenchwrightError) as error:
             self._observer.on_trouble(f"{target}: not notified: {error}")
             return "lost"
         self._observer.on_note(f"notified: {target}")
@@ -134,10 +132,10 @@ class _Sender:
             self._observer.on_note(f"notified: {target}")
         return "delivered" if delivered else "waiting"
 
-    def _refusal(self, notice: Notice, target: Target) -> NotTaken | None:
+    def _refusal(self, notice: Notice, target: Target) -> Rejected | None:
         try:
             self._try(notice, target)
-        except NotTaken as refusal:
+        except Rejected as refusal:
             return refusal
         return None
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
+from benchwright.core.comparison import Verdict
 from benchwright.core.errors import CannotMeasure
-from benchwright.core.results.comparison import Verdict
 from benchwright.regress.watch.records import CommitOutcome, EarlierCall, EffectKey, EffectRecord, RunMade, RunType
 from benchwright.report.text.metrics import metric_name
 
@@ -104,7 +104,7 @@ def _is_known(effect: EffectRecord, known: Mapping[EffectKey, EarlierCall]) -> b
 
 
 def _ended(effects: Sequence[EffectRecord], known: Mapping[EffectKey, EarlierCall]) -> list[str]:
-    """What is to be said about earlier calls that no longer hold."""
+    """Corrections of earlier verdicts that no longer hold."""
     found = []
     for effect in effects:
         call = known.get(effect.key)

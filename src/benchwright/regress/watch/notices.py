@@ -1,4 +1,4 @@
-"""What others are told about a commit."""
+"""Notices about a commit."""
 
 from __future__ import annotations
 

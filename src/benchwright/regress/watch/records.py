@@ -1,4 +1,4 @@
-"""What is kept and shown of each commit that was watched."""
+"""The record of each watched commit, as stored and shown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from benchwright.core.comparison import Effect, Verdict
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Effect, Verdict
 from benchwright.regress.repository import Commit
 
 
@@ -67,7 +67,7 @@ class EffectRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return self.ratio if self.direction is not Direction.HIGHER else 1 / self.ratio
 
     def excludes(self, other: EffectRecord) -> bool:
-        """Whether it is certainly less bad than the other one was told to be."""
+        """Whether it is certainly smaller than the other was reported to be."""
         return self.low is not None and self.high is not None and self.worst < other.factor
 
     def continues(self, other: EffectRecord) -> bool:

@@ -6,7 +6,6 @@ at. The status file is the user's: a `0` in it asks the watch to stop.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +14,10 @@ from pathlib import Path
 import msgspec
 
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.core.files.private_files import open_to_append
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, read_stored
-from benchwright.core.files.whole_file import unwritable, write_whole
+from benchwright.core.file_lock import try_lock
+from benchwright.core.private_files import open_to_append
+from benchwright.core.stored_file import Unreadable, decode_stored_json, read_stored
+from benchwright.core.whole_file import unwritable, write_whole
 from benchwright.regress.watch.records import CallMark, CommitRecord
 
 _LONGEST = 1000  # characters; a file with more is no commit file or status file
@@ -128,12 +128,8 @@ def alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise unwritable(folder, error) from None
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CannotMeasure(f"another benchwright is watching this already (it holds {folder / 'lock'})") from None
-        except OSError:
-            pass  # some network file systems cannot lock
+        if not try_lock(handle):
+            raise CannotMeasure(f"another benchwright is watching this already (it holds {folder / 'lock'})")
         yield
     finally:
         os.close(handle)

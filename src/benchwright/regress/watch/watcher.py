@@ -86,7 +86,7 @@ class WatchLoop:
         return self._exit_code() or code
 
     def pending(self) -> NewCommits:
-        """Pulls, and lists what is to be measured."""
+        """Pulls, and lists the commits to measure."""
         pulled = self._work.pull()
         if self._pulled is None:  # only now is every commit here that the file may name
             self._last = self._recorded()

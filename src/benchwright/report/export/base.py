@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from benchwright.core.errors import BrokenPlugin
-from benchwright.core.plugins.registry import Registry
+from benchwright.core.registry import Registry
 from benchwright.core.run import Run
 
 ENTRY_POINT_GROUP = "benchwright.exporters"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchwright.core.files.whole_file import unwritable, written_whole
+from benchwright.core.whole_file import unwritable, written_whole
 
 
 @contextmanager

@@ -17,7 +17,7 @@ COLUMNS = (
     "revision",
     "benchmark",
     "job",
-    "repeat",
+    "launch",
     "status",
     "metric",
     "unit",
@@ -35,7 +35,7 @@ class Series(NamedTuple):
     revision: str  # of the code, such as `main 1a2b3c4d5e+`; empty if unknown
     benchmark: str
     job: str
-    repeat: int | None
+    launch: int | None
     status: str  # of the launch
     metric: str
     unit: str | None
@@ -54,7 +54,7 @@ def series_of(runs: Sequence[Run]) -> Iterator[Series]:
 
 
 def _of_measurement(run: Run, result: Result, launch: Launch, measurement: Measurement) -> Iterator[Series]:
-    head = (run.id, revision_of(run, result), result.benchmark.name, launch.job, launch.repeat, launch.status.value)
+    head = (run.id, revision_of(run, result), result.benchmark.name, launch.job, launch.launch, launch.status.value)
     what = (measurement.metric, measurement.unit, labels_text(measurement.labels))
     if launch.warmup:
         yield Series(*head, *what, "warmup", in_order(measurement))

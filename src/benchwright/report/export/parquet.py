@@ -13,12 +13,12 @@ from benchwright.core.run import Run
 from benchwright.report.export.exported_file import exported_file
 from benchwright.report.export.long_table import Series, series_of
 
-_TYPES = {"repeat": "INTEGER", "values": "DOUBLE[]"}  # the others are text
+_TYPES = {"launch": "INTEGER", "values": "DOUBLE[]"}  # the others are text
 _MOST_AT_ONCE = 10_000
 
 
 def export_parquet(runs: Sequence[Run], path: Path) -> None:
-    """Writes the columns of the long table; `repeat` INTEGER, `index` BIGINT, `value` DOUBLE, the others VARCHAR."""
+    """Writes the columns of the long table; `launch` INTEGER, `index` BIGINT, `value` DOUBLE, the others VARCHAR."""
     duckdb = _duckdb()
     try:
         _write(duckdb, runs, path)

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
+from benchwright.core.columns import as_list
 from benchwright.core.errors import InvalidInput
-from benchwright.core.files.stored_file import Unreadable, read_stored_json, short
-from benchwright.core.numbers.columns import as_list
-from benchwright.core.results.stored_run import stored_run
+from benchwright.core.redacted import run_without_secrets
 from benchwright.core.run import Run
-from benchwright.core.secrets.redacted import run_without_secrets
+from benchwright.core.stored_file import Unreadable, read_stored_json, short
+from benchwright.core.stored_run import stored_run
 from benchwright.report.export.exported_file import exported_file
 
 FORMAT = "benchwright-export"

@@ -9,23 +9,23 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import readable_job
-from benchwright.core.numbers.quantities import format_duration
-from benchwright.core.results.peak_memory import WORDS, headline_of
-from benchwright.core.results.summary import Summary
-from benchwright.core.run import Launch, Result
-from benchwright.core.secrets.redact import redact
+from benchwright.core.machine import Machine
+from benchwright.core.quantities import format_bytes, format_duration
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.secrets import redact
 from benchwright.core.status import Status
+from benchwright.core.summary import WORDS, Summary, headline_of
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
-from benchwright.report.html.packing import packed
 from benchwright.report.html.pages import data_block
+from benchwright.report.html.sample_blocks import packed
 from benchwright.report.notes import result_notes
 from benchwright.report.screen import launches_words
 from benchwright.report.tables.percentiles import percentiles_table
 from benchwright.report.tables.results import BETTER, best_words, spread_cell
 from benchwright.report.text.commands import command_text
 from benchwright.report.text.metrics import MEMORY, efficiency_lines, metric_name
-from benchwright.report.text.numbers import format_value, percent, short_unit
+from benchwright.report.text.numbers import counted, format_value, percent, short_unit
 from benchwright.report.text.settings import placement_words, stop_words, warmup_words
 
 _MOST_COLUMNS = 4  # metrics in the table of launches; the others are in the table of all metrics
@@ -92,7 +92,7 @@ def _launches(result: Result, shown: Sequence[Summary]) -> ReportTable:
         ),
         Field(Column("memory", right=True), _memory),
         Field(Column("samples", right=True, setting=True), lambda x: _samples(x, metrics[:1])),
-        Field(Column("notes", spare=1), _remarks),
+        Field(Column("notes", drop_priority=1), _remarks),
     ]
     return table_of(fields, result.launches, title="Launches", opened=len(result.launches) <= _FEW_LAUNCHES)
 
@@ -127,10 +127,10 @@ def _samples(launch: Launch, first: Sequence[Summary]) -> Cell:
 
 
 def _remarks(launch: Launch) -> Cell:
-    said = [launch.detail or "", *map(str, launch.notes)]
-    if launch.exit_code and "exit code" not in said[0]:
-        said.insert(0, f"exit code {launch.exit_code}")
-    return Cell("; ".join(filter(None, said)))
+    remarks = [launch.detail or "", *map(str, launch.notes)]
+    if launch.exit_code and "exit code" not in remarks[0]:
+        remarks.insert(0, f"exit code {launch.exit_code}")
+    return Cell("; ".join(filter(None, remarks)))
 
 
 def _all_metrics(summaries: Sequence[Summary]) -> ReportTable:
@@ -140,7 +140,7 @@ def _all_metrics(summaries: Sequence[Summary]) -> ReportTable:
         Field(Column("± 95 %", right=True), _spread),
         Field(Column("best", right=True), lambda s: word(best_words(s))),
         Field(Column("launches", right=True, setting=True), lambda s: word(f"{s.launches:,}")),
-        Field(Column("better", spare=1), lambda s: word(BETTER[s.direction])),
+        Field(Column("better", drop_priority=1), lambda s: word(BETTER[s.direction])),
         Field(Column("from", setting=True), lambda s: word(s.source)),
     ]
     return table_of(fields, summaries, title="All metrics", opened=False, notes=(f"{MEMORY}.",))
@@ -172,3 +172,39 @@ def _how(benchmark: Benchmark, report: Report) -> list[Pair]:
         rows.append((f"Metric {spec.name}", f"{spec.pattern}  ({spec.kind.replace('_', ' ')}, {spec.aggregate})", True))
     rows += [(f"Parameter {k}", v, False) for k, v in benchmark.parameters.items()]
     return rows + [(f"Label {k}", v, False) for k, v in benchmark.labels.items()]
+
+
+# A machine, in one line and in pairs of name and value.
+
+
+def machine_line(machine: Machine) -> str:
+    parts = [machine.hostname, f"{machine.cpu}, {counted(machine.cores, 'core')}", format_bytes(machine.memory_bytes)]
+    names = [a.name for a in machine.accelerators]
+    return " · ".join([*parts, *(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))])
+
+
+def revision_rows(run: Run) -> list[Pair]:
+    """The commits whose code the run used."""
+    rows: list[Pair] = []
+    for revision in run.revisions:
+        state = ", modified" if revision.modified else ""
+        rows.append((f"Revision of {revision.subject}", f"{revision.words}{state} in {revision.root}", False))
+    return rows
+
+
+def machine_rows(machine: Machine) -> list[Pair]:
+    rows = [
+        ("Name", machine.hostname),
+        ("Processor", machine.cpu),
+        ("Cores", f"{machine.cores} of {machine.cores_total}"),
+        ("Memory", format_bytes(machine.memory_bytes)),
+        ("System", f"{machine.system} {machine.kernel}, {machine.architecture}"),
+        ("Python", machine.python),
+        ("Clock governor", machine.cpu_governor or ""),
+        ("Runs in", machine.virtual or ""),
+    ]
+    for device in machine.accelerators:
+        more = [format_bytes(device.memory_bytes)] if device.memory_bytes else []
+        more += [f"driver {device.driver}"] if device.driver else []
+        rows.append((f"Device {device.index}", ", ".join([device.name, *more])))
+    return [*((name, text, False) for name, text in rows if text), ("Fingerprint", machine.fingerprint, True)]

@@ -7,17 +7,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchwright.core.inputs.specification import CONTROL, TREATMENT
+from benchwright.core.comparison import Comparison, Effect
 from benchwright.core.job import readable_job
-from benchwright.core.results.comparison import Comparison, Effect
+from benchwright.core.revision import CONTROL, TREATMENT
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.comparison import count_words, doubt_texts, warnings
 from benchwright.report.document import Figure, ReportTable
-from benchwright.report.html.benchmark import Pair
-from benchwright.report.html.machine import machine_line, machine_rows, revision_rows
-from benchwright.report.html.packing import PRECISION, packed
+from benchwright.report.figures.run import comparison_picture
+from benchwright.report.html.benchmark import Pair, machine_line, machine_rows, revision_rows
 from benchwright.report.html.pages import data_block, render
-from benchwright.report.pictures import comparison_picture
+from benchwright.report.html.sample_blocks import PRECISION, packed
 from benchwright.report.tables.comparison import comparison_table, sorted_effects
 from benchwright.report.text.numbers import counted, moment
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from benchwright.core.results.comparison import Comparison
+from benchwright.core.comparison import Comparison
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.comparison import count_words, warnings
 from benchwright.report.document import Callout, Figure, ReportSection, ReportTable
-from benchwright.report.html.machine import machine_line
+from benchwright.report.figures.run import comparison_picture, run_picture
+from benchwright.report.html.benchmark import machine_line
 from benchwright.report.html.pages import asset, render
 from benchwright.report.notes import callouts
-from benchwright.report.pictures import comparison_picture, run_picture
 from benchwright.report.tables.comparison import comparison_table
 from benchwright.report.tables.results import metric_rows, results_table
 from benchwright.report.tables.scores import score_section

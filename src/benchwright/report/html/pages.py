@@ -11,8 +11,8 @@ from importlib.resources import files
 
 import jinja2
 
-from benchwright.report.html.picture import html_picture
-from benchwright.report.html.tables import clean, html_table
+from benchwright.report.figures.html import html_picture
+from benchwright.report.tables.html import clean, html_table
 from benchwright.report.text.numbers import moment
 from benchwright.report.text.one_line import titled
 from benchwright.version import __version__

@@ -11,13 +11,19 @@ from benchwright.core.run import CheckStatus, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Callout, Column, Field, Figure, ReportSection, ReportTable, table_of, word
-from benchwright.report.html.benchmark import BenchmarkView, Pair, benchmark_view
-from benchwright.report.html.machine import machine_line, machine_rows, revision_rows
-from benchwright.report.html.packing import PRECISION, sample_count
+from benchwright.report.figures.html import html_roofline
+from benchwright.report.figures.run import comparison_picture, run_picture
+from benchwright.report.html.benchmark import (
+    BenchmarkView,
+    Pair,
+    benchmark_view,
+    machine_line,
+    machine_rows,
+    revision_rows,
+)
 from benchwright.report.html.pages import render
-from benchwright.report.html.roofline import html_roofline
+from benchwright.report.html.sample_blocks import PRECISION, sample_count
 from benchwright.report.notes import callouts
-from benchwright.report.pictures import comparison_picture, run_picture
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
 from benchwright.report.tables.scores import checks_table, score_section
 from benchwright.report.text.numbers import moment, time_between

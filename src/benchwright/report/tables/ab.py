@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.report.comparison import count_words, doubt_texts, warnings
-from benchwright.report.document import LUXURY, Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
-from benchwright.report.pictures import comparison_picture
+from benchwright.report.document import OPTIONAL, Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
+from benchwright.report.figures.run import comparison_picture
 from benchwright.report.tables.comparison import MARKS, change, metric_words, small_print, sorted_effects
 from benchwright.report.text.layout import is_whole, table_lines, wrapped
 from benchwright.report.text.markdown import code, markdown_table, plain
@@ -154,7 +154,7 @@ def _table(
     fields: tuple[Field[Effect], ...] = (
         *(names if named else ()),
         Field(Column("metric", quoted=True), lambda e: word(metric_words(e))),
-        Field(Column("control → treatment", spare=LUXURY), lambda e: word(_values(e))),
+        Field(Column("control → treatment", drop_priority=OPTIONAL), lambda e: word(_values(e))),
         Field(Column("effect"), lambda e: word(change(e))),
         Field(Column("verdict"), lambda e: _verdict(e, margin, marks)),
         Field(Column("launches", right=True), lambda e: word(f"{min(e.launches)} × 2")),

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.tables.results import labels_text
 from benchwright.report.text.metrics import metric_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from benchwright.core.results.summary import Summary
+from benchwright.core.summary import Summary
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.text.metrics import PERCENTILES, bound_words, metric_name, percentile_name
 from benchwright.report.text.numbers import format_value, short_unit

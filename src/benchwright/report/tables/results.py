@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from benchwright.core.metric import Direction
-from benchwright.core.results.provenance import revision_words
-from benchwright.core.results.summary import Interval, Percentile, Summary
+from benchwright.core.provenance import revision_words
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
+from benchwright.core.summary import Interval, Percentile, Summary
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
+from benchwright.report.figures.text import sparkline
 from benchwright.report.notes import notes_text
 from benchwright.report.tables.scores import meaning_words, no_interval_words, score_unit
-from benchwright.report.tables.sparkline import sparkline
 from benchwright.report.text.metrics import MEMORY, NOISY, memory_summaries, memory_words, metric_name, one_memory
 from benchwright.report.text.numbers import format_ends, format_value, percent, plain_number, short_unit
 
@@ -226,7 +226,7 @@ def _machine(key: str) -> Field[MetricRow]:
     return Field(Column(key=key), lambda row: Cell(value=getattr(row, key)))
 
 
-_COURSE: Field[MetricRow] = Field(Column("by launch", spare=4), _course)
+_COURSE: Field[MetricRow] = Field(Column("by launch", drop_priority=4), _course)
 _FIGURES_FROM = 4  # what a benchmark without numbers has, too
 FIELDS: tuple[Field[MetricRow], ...] = (
     _machine("run"),
@@ -240,9 +240,9 @@ FIELDS: tuple[Field[MetricRow], ...] = (
     _end("low"),
     _end("high"),
     Field(Column("± 95 %", right=True, sort="number"), lambda row: spread_cell(row.summary)),
-    Field(Column("best", right=True, spare=2, sort="number"), _best),
+    Field(Column("best", right=True, drop_priority=2, sort="number"), _best),
     Field(
-        Column("launches", "launches", right=True, spare=1, sort="number", setting=True),
+        Column("launches", "launches", right=True, drop_priority=1, sort="number", setting=True),
         lambda row: Cell(_count(row.launches), row.launches),
     ),
     _COURSE,
@@ -255,7 +255,7 @@ FIELDS: tuple[Field[MetricRow], ...] = (
     _machine("revision"),
     Field(Column(key="samples"), lambda row: Cell(value=row.percentiles[0].samples if row.percentiles else None)),
     *(field for percent_ in PERCENTS for field in _percentile(percent_)),
-    Field(Column("memory", right=True, spare=3, sort="number"), _memory),
+    Field(Column("memory", right=True, drop_priority=3, sort="number"), _memory),
 )
 
 

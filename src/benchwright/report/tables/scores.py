@@ -1,27 +1,20 @@
-"""The tables of a suite: scores by our rule or milabench's, how devices compare, another run's scores, and checks."""
+"""The tables of a suite: scores, how devices compare, another run's scores, and checks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from benchwright.core.numbers.quantities import format_bytes
-from benchwright.core.results.peak_memory import WORDS
-from benchwright.core.results.score import (
-    BenchmarkScore,
-    MilabenchRow,
-    MilabenchScore,
-    ScoreComparison,
-    ScoreRatio,
-    SuiteScore,
-)
+from benchwright.core.quantities import format_bytes
 from benchwright.core.run import Check, CheckStatus, Result
+from benchwright.core.score import BenchmarkScore, ScoreComparison, ScoreRatio, SuiteScore
 from benchwright.core.status import Status
+from benchwright.core.summary import WORDS
 from benchwright.report.base import Report
-from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportSection, ReportTable, table_of, word
+from benchwright.report.document import OPTIONAL, Cell, Column, Field, ReportSection, ReportTable, table_of, word
+from benchwright.report.score_rule import RuleScore
 from benchwright.report.text.metrics import MEMORY
 from benchwright.report.text.numbers import format_number, format_value, json_body, peak_share_words, tenths
 
@@ -37,14 +30,9 @@ def score_section(report: Report) -> ReportSection | None:
 
     The heading is a title, then the score in words.
     """
-    score, theirs = report.score, report.milabench
-    if theirs is not None:
-        title, words, about, first = (
-            "Score, as milabench computes it",
-            milabench_words(theirs),
-            [f"not in milabench's report: {text}" for text in theirs.left_out],
-            milabench_table(theirs),
-        )
+    score, by_rule = report.score, report.by_rule
+    if by_rule is not None:
+        title, words, about, first = by_rule.title, list(by_rule.words), list(by_rule.about), by_rule.table
     elif score is not None and not _without_rates(score):
         title, words, first = "Score", [score_words(score)], score_table(score)
         peaks = of_peak_words(score) or no_peak_words(report)
@@ -68,10 +56,6 @@ def score_table(score: SuiteScore) -> ReportTable:
     notes = (f"Peak memory is the highest of all launches. {MEMORY}.",) if known else ()
     without = lambda s: (_FIGURES_FROM, s.why or "") if s.value is None else None  # noqa: E731
     return table_of(OURS, score.benchmarks, rest=without, notes=notes)
-
-
-def milabench_table(score: MilabenchScore) -> ReportTable:
-    return table_of(THEIRS, score.rows)
 
 
 def device_table(score: SuiteScore) -> ReportTable | None:
@@ -102,8 +86,14 @@ def compared_table(compared: ScoreComparison) -> ReportTable:
     """Each score against that of another run, and that of all."""
     fields: list[Field[ScoreRatio]] = [
         Field(Column("benchmark", quoted=True), lambda r: word(r.name)),
-        Field(Column("before", "control", right=True, spare=2), lambda r: Cell(format_number(r.control), r.control)),
-        Field(Column("now", "treatment", right=True, spare=1), lambda r: Cell(format_number(r.treatment), r.treatment)),
+        Field(
+            Column("before", "control", right=True, drop_priority=2),
+            lambda r: Cell(format_number(r.control), r.control),
+        ),
+        Field(
+            Column("now", "treatment", right=True, drop_priority=1),
+            lambda r: Cell(format_number(r.treatment), r.treatment),
+        ),
         Field(Column("ratio", "ratio", right=True), lambda r: Cell(f"{r.ratio:.3f}", r.ratio)),
     ]
     whole = [compared.whole] if compared.whole else []
@@ -190,8 +180,8 @@ def of_peak_words(score: SuiteScore) -> str | None:
 
 def no_peak_words(report: Report) -> str | None:
     """How to get shares of peak, where only the peaks are missing."""
-    told = [e for each in report.efficiency.values() for e in each]
-    if not told or any(e.peak is not None for e in told):
+    shares = [e for each in report.efficiency.values() for e in each]
+    if not shares or any(e.peak is not None for e in shares):
         return None
     return "no share of peak: that of this machine is not known; benchwright run system --select peak measures it, once"
 
@@ -213,19 +203,8 @@ def compared_words(compared: ScoreComparison) -> list[str]:
     ]
 
 
-def milabench_words(score: MilabenchScore) -> list[str]:
-    """Failure rate, score and price as in their report."""
-    verdict = "PASS" if score.passed else "FAIL"
-    words = [f"Failure rate: {score.failure_rate * 100:.2f}% ({verdict})", f"Score: {_two_digits(score.value)}"]
-    if score.price is not None:
-        words.append(f"Price: {score.price:.2f}")
-        if score.price_per_score is not None:
-            words.append(f"Price / Score: {score.price_per_score:.2f}")
-    return words
-
-
 def score_bodies(
-    score: SuiteScore | None, milabench: MilabenchScore | None, compared: ScoreComparison | None
+    score: SuiteScore | None, by_rule: RuleScore | None, compared: ScoreComparison | None
 ) -> dict[str, object]:
     """What JSON has of scores, documented in docs/reference/scores.md; empty for what has none."""
     body: dict[str, Any] = {}
@@ -234,11 +213,8 @@ def score_bodies(
         body["score"] = {name: getattr(score, name) for name in names}
         body["score"] |= {"unit": score_unit(score), "meaning": meaning_words(score)}
         body["score"] |= {"why_no_interval": no_interval_words(score), "benchmarks": score_table(score).records()}
-    if milabench is not None:
-        theirs = ("failure_rate", "passed", "price", "price_per_score")
-        body["milabench"] = {"score": milabench.value} | {n: getattr(milabench, n) for n in theirs}
-        body["milabench"]["left_out"] = list(milabench.left_out)
-        body["milabench"]["benchmarks"] = milabench_table(milabench).records()
+    if by_rule is not None:
+        body[by_rule.rule] = dict(by_rule.body)
     if compared is not None:
         records = compared_table(compared).records()
         named = [{"benchmark": r.name} | x for r, x in zip(compared.benchmarks, records, strict=False)]
@@ -286,17 +262,20 @@ _FIGURES_FROM = 3
 OURS: tuple[Field[BenchmarkScore], ...] = (
     Field(Column("benchmark", "benchmark", quoted=True), _name),
     Field(Column("status", "status", setting=True), lambda s: word(s.status.value, mark=s.status.value)),
-    Field(Column("weight", "weight", right=True, spare=7, setting=True), lambda s: Cell(f"{s.weight:g}", s.weight)),
     Field(
-        Column("rate", "median", right=True, spare=1), lambda s: Cell(format_value(s.median or 0.0, s.unit), s.median)
+        Column("weight", "weight", right=True, drop_priority=7, setting=True), lambda s: Cell(f"{s.weight:g}", s.weight)
     ),
-    Field(Column("± 95 %", "interval_95", right=True, spare=2), _interval),
-    Field(Column("devices", right=True, spare=5, setting=True), lambda s: Cell(_devices(s))),
-    Field(Column("overlap", "overlap", right=True, spare=4), lambda s: Cell(tenths(s.overlap), s.overlap)),
-    Field(Column("peak memory", right=True, spare=3), lambda s: Cell(_peak(s))),
-    Field(Column("of peak", "of_peak", right=True, spare=6), _peak_share),
+    Field(
+        Column("rate", "median", right=True, drop_priority=1),
+        lambda s: Cell(format_value(s.median or 0.0, s.unit), s.median),
+    ),
+    Field(Column("± 95 %", "interval_95", right=True, drop_priority=2), _interval),
+    Field(Column("devices", right=True, drop_priority=5, setting=True), lambda s: Cell(_devices(s))),
+    Field(Column("overlap", "overlap", right=True, drop_priority=4), lambda s: Cell(tenths(s.overlap), s.overlap)),
+    Field(Column("peak memory", right=True, drop_priority=3), lambda s: Cell(_peak(s))),
+    Field(Column("of peak", "of_peak", right=True, drop_priority=6), _peak_share),
     Field(Column(key="limited_by"), lambda s: Cell(value=s.peak_share and s.peak_share.limit)),
-    Field(Column("J/item", "joules_per_item", right=True, spare=LUXURY), _joules),
+    Field(Column("J/item", "joules_per_item", right=True, drop_priority=OPTIONAL), _joules),
     Field(
         Column("score", "score", right=True),
         lambda s: Cell("" if s.value is None else format_value(s.value, s.unit, bare=True), s.value),
@@ -304,52 +283,4 @@ OURS: tuple[Field[BenchmarkScore], ...] = (
     _kept("why_none", "why"),
     *map(_kept, ("metric", "unit", "processes", "devices", "peak_bytes", "peak_metric", "gpu_peak_bytes")),
     Field(Column(key="per_device"), lambda s: Cell(value=msgspec.to_builtins(s.seats))),
-)
-
-
-def _two_digits(value: float) -> str:
-    """As in milabench's report."""
-    return f"{value:.2f}" if math.isfinite(value) else NONE
-
-
-def _share(value: float) -> str:
-    """As in milabench's report."""
-    return f"{value * 100:.1f}%" if math.isfinite(value) else NONE
-
-
-def _of_row(title: str, text: Callable[[MilabenchRow], str], key: str = "", spare: int = 0) -> Field[MilabenchRow]:
-    def cell(row: MilabenchRow) -> Cell:
-        value = getattr(row, key) if key else None
-        return Cell(text(row), value)
-
-    return Field(Column(title, key, right=True, spare=spare), cell)
-
-
-def _memory(row: MilabenchRow) -> str:
-    return "" if row.peak_memory_mib is None else f"{row.peak_memory_mib:.0f}"
-
-
-def _two_digits_or_none(value: float | None) -> str:
-    return "" if value is None else _two_digits(value)
-
-
-def _per_device(row: MilabenchRow) -> Cell:
-    return Cell(value=row.per_device)
-
-
-THEIRS: tuple[Field[MilabenchRow], ...] = (
-    Field(Column("benchmark", "benchmark", quoted=True), lambda r: word(r.name)),
-    _of_row("fail", lambda r: str(r.fail), "fail"),
-    _of_row("n", lambda r: str(r.n), "n"),
-    _of_row("ngpu", lambda r: str(r.ngpu), "ngpu", 4),
-    _of_row("perf", lambda r: _two_digits(r.perf), "perf", 1),
-    _of_row("sem%", lambda r: _share(r.sem), "sem", 2),
-    _of_row("std%", lambda r: _share(r.std), "std", 2),
-    _of_row("peak_memory", _memory, "peak_memory_mib", 5),
-    _of_row("score", lambda r: _two_digits(r.score), "score"),
-    _of_row("weight", lambda r: f"{r.weight:.2f}", "weight", 3),
-    _of_row("enabled", lambda r: "" if r.enabled else "no", "enabled", 3),
-    _of_row("energy", lambda r: _two_digits_or_none(r.energy_kj), "energy_kj", 6),
-    _of_row("perf_watt", lambda r: _two_digits_or_none(r.perf_watt), "perf_watt", 6),
-    Field(Column(key="per_device"), _per_device),
 )

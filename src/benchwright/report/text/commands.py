@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import SHELL_LINE
-from benchwright.core.secrets.redact import redact_text, redact_words
+from benchwright.core.secrets import redact_text, redact_words
 from benchwright.report.base import Report
 
 _STEPS = "set -e\n"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from benchwright.report.document import LUXURY, Column, LogTail, ReportSection, ReportTable, Row
+from benchwright.report.document import OPTIONAL, Column, LogTail, ReportSection, ReportTable, Row
 from benchwright.report.text.one_line import clip, one_line, packed
 
 _GAP = 2
@@ -63,13 +63,13 @@ def left_out(table: ReportTable, width: int) -> list[str]:
     shown = table.shown()
     wanted = _wanted(shown.columns, shown.rows)
     kept, _ = _fitted(shown.columns, wanted, width) if wanted else ({}, 0)
-    return [shown.columns[i].title for i in wanted if i not in kept and shown.columns[i].spare < LUXURY]
+    return [shown.columns[i].title for i in wanted if i not in kept and shown.columns[i].drop_priority < OPTIONAL]
 
 
 def is_whole(table: ReportTable, width: int) -> bool:
     """Whether `table_lines` has room for all names as they are."""
     shown = table.shown()
-    needed = {i: w for i, w in _wanted(shown.columns, shown.rows).items() if shown.columns[i].spare < LUXURY}
+    needed = {i: w for i, w in _wanted(shown.columns, shown.rows).items() if shown.columns[i].drop_priority < OPTIONAL}
     return _total(needed, 1) <= width
 
 
@@ -118,8 +118,8 @@ def _wanted(columns: Sequence[Column], rows: Sequence[Row]) -> dict[int, int]:
 def _fitted(columns: Sequence[Column], widths: dict[int, int], width: int) -> tuple[dict[int, int], int]:
     """Luxuries go first, then the wider gaps, then the ends of long names, then other columns, the least missed first."""
     left = dict(widths)
-    going = sorted((i for i in left if columns[i].spare), key=lambda i: columns[i].spare)
-    while going and columns[going[-1]].spare >= LUXURY and _total(left, _GAP) > width:
+    going = sorted((i for i in left if columns[i].drop_priority), key=lambda i: columns[i].drop_priority)
+    while going and columns[going[-1]].drop_priority >= OPTIONAL and _total(left, _GAP) > width:
         del left[going.pop()]
     if _total(left, _GAP) <= width:
         return left, _GAP

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from benchwright.core.efficiency import FLOPS, TOLERATED, Efficiency, share_of_peak
 from benchwright.core.metric import describes_work
-from benchwright.core.numbers.quantities import format_bytes, format_prefixed
-from benchwright.core.results.efficiency import FLOPS, TOLERATED, Efficiency, share_of_peak
-from benchwright.core.results.peak_memory import OF_MODEL, WORDS, headline_metric
-from benchwright.core.results.summary import Percentile, Summary
+from benchwright.core.quantities import format_bytes, format_prefixed
+from benchwright.core.summary import OF_MODEL, WORDS, Percentile, Summary, headline_metric
 from benchwright.report.text.numbers import format_value, share_words
 from benchwright.report.text.one_line import one_line
 
@@ -187,7 +186,7 @@ def efficiency_lines(found: Sequence[Efficiency]) -> list[str]:
 def efficiency_doubts(found: Sequence[Efficiency]) -> list[str]:
     """Why there is no share although a peak was measured. More arithmetic than another run found possible: one of the two
     is wrong. In the same run that is a failed check."""
-    said = []
+    words = []
     computes = any(e.work.quantity == FLOPS for e in found)
     for e in found:
         if e.peak is None or e.why_no_share is None or (computes and e.work.quantity != FLOPS):
@@ -201,5 +200,5 @@ def efficiency_doubts(found: Sequence[Efficiency]) -> list[str]:
             and e.work.quantity == FLOPS
         ):
             more = f" in run {limit.run}; either the machine can do more than that run found, or too much arithmetic is claimed"
-        said.append(one_line(f"no share of peak: {e.why_no_share}{more}"))
-    return said
+        words.append(one_line(f"no share of peak: {e.why_no_share}{more}"))
+    return words

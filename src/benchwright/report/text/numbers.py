@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 
-from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
-from benchwright.core.results.efficiency import PeakShare
+from benchwright.core.efficiency import PeakShare
+from benchwright.core.quantities import format_bytes, format_duration, format_prefixed
 
 _LONGEST_UNIT = 16
 _PREFIXED = ("FLOP", "FLOP/s", "B/s")  # counted in giga and tera, as everybody does

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.core.benchmark import Placement
-from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.quantities import format_bytes, format_duration
 from benchwright.core.stop_rule import NEVER, StopRule, Warmup
 from benchwright.options.table import Options
 from benchwright.report.text.numbers import counted

@@ -64,7 +64,7 @@ def _program(words: Sequence[str], job: Job, search_path: str) -> str | None:
 
 
 def _words(job: Job) -> list[str]:
-    """Without those that name files the program writes."""
+    """Without the words that name files the program writes."""
     words = list(job.argv)
     if job.shell:
         try:

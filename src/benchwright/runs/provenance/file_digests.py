@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 
-from benchwright.core.results.provenance import ABSENT
+from benchwright.core.provenance import ABSENT
 
 _MOST_BYTES = 32 << 20  # a larger file is known by its size and time of change
 

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -52,8 +53,6 @@ def editable_packages(folders: Iterable[str]) -> dict[str, list[str]]:
             except (OSError, msgspec.MsgspecError):
                 continue
             if origin.dir_info.editable and origin.url.startswith("file://"):
-                from urllib.parse import unquote, urlsplit
-
                 found.setdefault(unquote(urlsplit(origin.url).path), []).append(name.partition("-")[0])
     return found
 
@@ -70,7 +69,7 @@ class _Origin(msgspec.Struct, frozen=True):
 
 
 def interpreters_of(plan: Plan) -> list[str]:
-    """Those that a plan's commands start by name."""
+    """The Python interpreters that a plan's commands start by name."""
     programs = {job.argv[0] for jobs in plan.launches for job in jobs if job.argv and not job.shell}
     found = (shutil.which(p, path=os.environ.get("PATH")) for p in sorted(programs) if _is_python(p))
     return [executable for executable in found if executable]

@@ -16,20 +16,18 @@ _LOCK = 0x62656E6368  # any number that no other program locks: "bench"
 
 def load_alembic() -> None:
     """Slow on a busy machine: before the store is locked, or others wait for it."""
-    from alembic import command  # noqa: F401
-    from alembic.config import Config  # noqa: F401
+    from alembic import command, config  # noqa: F401
 
 
 def upgrade(connection: Connection, *, scripts: Path = SCRIPTS, to: str = "head") -> None:
     """Upgrades the store to the newest version (or `to`) inside the connection's transaction."""
-    from alembic import command
-    from alembic.config import Config
+    from alembic import command, config
 
     if connection.dialect.name == "postgresql":
         # Of two processes that open a new store, the second waits and then finds it made.
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    config = Config()
-    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    command.upgrade(config, to)
+    made = config.Config()
+    made.set_main_option("script_location", str(scripts).replace("%", "%%"))
+    made.set_main_option("path_separator", "os")
+    made.attributes["connection"] = connection
+    command.upgrade(made, to)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from benchwright.core.errors import BenchwrightError
@@ -29,6 +29,10 @@ class Diary:
         except OSError as error:
             raise BenchwrightError(f"the run is complete, but not in {self._path}: {error.strerror}") from error
         yield f"noted in {self._path}"
+
+    def catch_up(self, runs: Sequence[Run], tell: Callable[[str], None]) -> bool:
+        """A file takes everything at once: nothing ever waits."""
+        return True
 
 
 def open_delivery(options: Options, base: Path) -> Diary | None:

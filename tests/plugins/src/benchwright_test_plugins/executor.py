@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.core.errors import InvalidInput
-from benchwright.executors.base import Executor, Site
+from benchwright.executors.base import Executor, Site, runs_here
 from benchwright.executors.local import LocalExecutor
 
 
@@ -18,6 +18,7 @@ class NiceExecutor(LocalExecutor):
         return ["nice", "-n", str(self._level), *super()._agent_command()]
 
 
+@runs_here
 def open_executor(argument: str, site: Site) -> Executor:
     """`argument` is what follows the colon of `--on nice:10`; `site` knows the base folder and the system file."""
     if not argument.isdecimal() or int(argument) > 19:

@@ -9,8 +9,8 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.metric import Direction
 from benchwright.core.run import Run
-from benchwright.exchange.foreign_json import body_of, load, shaped
-from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, measurement, one_launch
+from benchwright.runs.foreign_json import body_of, load, shaped
+from benchwright.runs.imported_run import UNKNOWN_WORKLOAD, make_machine, make_run, measurement, one_launch
 
 
 class _File(msgspec.Struct):

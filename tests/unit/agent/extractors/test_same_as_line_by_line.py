@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchwright.agent.extractors import regex
 from benchwright.agent.extractors.base import MetricValues
 from benchwright.agent.extractors.numbers import read_number
-from benchwright.agent.extractors.pattern_tree import _SPACES, understand
+from benchwright.agent.extractors.regex import _SPACES, understand
 from benchwright.agent.extractors.scanner import LogScanner
 from benchwright.core.metric import MetricSpec
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchwright.agent.extractors.base import Block, MetricValues
-from benchwright.agent.extractors.pattern_tree import understand
+from benchwright.agent.extractors.regex import understand
 from benchwright.agent.extractors.scanner import LogScanner
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import JSON_LINES, KEY_VALUE, MetricSpec
@@ -265,7 +265,7 @@ def test_a_cut_off_never_strikes_inside_code_that_is_not_ours() -> None:
     """An exception out of a foreign lock's critical section would leave that lock held for ever."""
     import time
 
-    from benchwright.agent.extractors.time_limit import CutOff, TimeLimit
+    from benchwright.agent.extractors.scanner import CutOff, TimeLimit
 
     reached = []
     scope = {"__name__": "somebody.else", "time": time, "reached": reached}

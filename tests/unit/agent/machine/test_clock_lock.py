@@ -14,9 +14,10 @@ from processes import wait_for
 from replayed_nvml import ReplayedNvml
 
 from benchwright.agent.machine.clock_lock import CannotLock, ClockLock, lock
-from benchwright.app.launches.clocks import locked_clocks
 from benchwright.core.errors import InvalidInput
 from benchwright.executors.observer import Observer
+from benchwright.options.table import Options
+from benchwright.runner.readiness import locked_clocks
 
 HOLDER = """
 import sys
@@ -106,15 +107,15 @@ def test_a_holder_that_was_killed_is_told_with_what_to_do(holder: Holder) -> Non
     ("wanted", "on", "why"), [("fast", None, "is no clock"), ("1500", "ssh:node", "this machine only")]
 )
 def test_what_cannot_be_meant_is_refused(wanted: str, on: str | None, why: str) -> None:
-    with pytest.raises(InvalidInput, match=why), locked_clocks(wanted, on, Observer()):
+    with pytest.raises(InvalidInput, match=why), locked_clocks(wanted, Options(on=on), Observer()):
         pass
 
 
 def test_a_machine_without_a_gpu_says_so() -> None:
-    with pytest.raises(InvalidInput, match="no NVIDIA GPU"), locked_clocks("auto", None, Observer()):
+    with pytest.raises(InvalidInput, match="no NVIDIA GPU"), locked_clocks("auto", Options(), Observer()):
         pass
 
 
 def test_nobody_asked_nothing_happens() -> None:
-    with locked_clocks(None, "ssh:node", Observer()) as labels:
+    with locked_clocks(None, Options(on="ssh:node"), Observer()) as labels:
         assert labels == {}

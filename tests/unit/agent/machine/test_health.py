@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from benchwright.agent.machine import health
-from benchwright.agent.machine.gpu_health import read_gpu, read_gpus
-from benchwright.agent.machine.health import read_health
-from benchwright.core.node.health import Health
+from benchwright.agent.machine.health import read_gpu, read_gpus, read_health
+from benchwright.core.health import Health
 
 Machine = Callable[[dict[str, str]], Health]
 CPU = "sys/devices/system/cpu"

@@ -30,13 +30,20 @@ def executor() -> Iterator[LocalExecutor]:
 def make_job(tmp_path: Path) -> Callable[..., Job]:
     def make(code: str, name: str = "job", **fields: Any) -> Job:
         data_file = f"{tmp_path}/runs/{name}.voir"
-        return job_in(sys.executable, "-c", SAY + code, folder=tmp_path, id=name, **({"data_file": data_file} | fields))
+        return job_in(
+            sys.executable,
+            "-c",
+            SAY + code,
+            folder=tmp_path,
+            id=name,
+            **({"data_file": data_file, "dialect": "voir"} | fields),
+        )
 
     return make
 
 
 def lines(job: Job) -> list[str]:
-    return [line for event in events(job, "voir") for line in event["lines"]]
+    return [line for event in events(job, "reported") for line in event["lines"]]
 
 
 # Until the supervisor has written an event of that kind, however busy the machine is.
@@ -49,11 +56,11 @@ def until_written(event):
 
 
 def test_lines_are_in_the_stream_with_the_time_they_were_seen(executor: LocalExecutor, make_job: Any) -> None:
-    job = make_job(UNTIL_WRITTEN + "say({'rate': 1})\nuntil_written('voir')\ntime.sleep(0.5)\nsay({'rate': 2})")
+    job = make_job(UNTIL_WRITTEN + "say({'rate': 1})\nuntil_written('reported')\ntime.sleep(0.5)\nsay({'rate': 2})")
     [outcome] = executor.run([job], Listener())
     assert outcome.exit_code == 0
     assert lines(job) == ['{"rate": 1}', '{"rate": 2}']
-    first, second = (event["t"] for event in events(job, "voir"))
+    first, second = (event["t"] for event in events(job, "reported"))
     assert second - first > 0.3e9
     assert not Path(job.data_file or "").exists()
 
@@ -131,7 +138,7 @@ def test_one_that_is_measured_with_others_goes_on_until_they_have_enough(
     (tmp_path / "barrier").mkdir()
     first, second = executor.run(jobs, Listener())
     assert first.signal == second.signal == 15  # neither has slept to its end
-    assert events(jobs[0], "exit")[0]["t"] > events(jobs[1], "voir")[0]["t"]
+    assert events(jobs[0], "exit")[0]["t"] > events(jobs[1], "reported")[0]["t"]
 
 
 def test_one_that_crashes_after_asking_is_not_excused(executor: LocalExecutor, make_job: Any, tmp_path: Path) -> None:
@@ -181,7 +188,7 @@ def test_what_a_child_says_after_the_programs_end_is_left_out_and_told(executor,
     code = "say({'rate': 1.0})\nif os.fork() == 0:\n    until_written('exit'); say({'rate': 999.0}); os._exit(0)\n"
     job = make_job(f"{UNTIL_WRITTEN}import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{code}", grace_s=600)
     executor.run([job], Listener())
-    said = [json.loads(line) for event in events(job, "voir") for line in event["lines"]]
+    said = [json.loads(line) for event in events(job, "reported") for line in event["lines"]]
     assert said == [{"rate": 1.0}]
     [message] = [event["text"] for event in events(job, "message") if "outlived the program" in event["text"]]
     assert "were ignored" in message

@@ -12,9 +12,9 @@ from builders import job as job_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.agent.output import printed_tail
+from benchwright.agent.output import job_log
+from benchwright.agent.output.job_log import PrintedTail
 from benchwright.agent.output.log_tail import LogReader
-from benchwright.agent.output.printed_tail import PrintedTail
 from benchwright.agent.stream import StreamWriter
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
@@ -52,7 +52,7 @@ def test_all_lines_are_copied_if_no_text_is_wanted(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed_tail, "LONGEST_LINE", 16)
+    monkeypatch.setattr(job_log, "LONGEST_LINE", 16)
     found = copied(tmp_path, [b"Observer aaaaaaaa", b"b" * 100, b"c\nObserver 2\n"])
     assert found == [(1, "Observer aaaaaaa", True), (2, "Observer 2", False)]
 

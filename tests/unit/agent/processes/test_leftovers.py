@@ -14,10 +14,10 @@ from builders import job as job_in
 from benchwright.agent.processes import job_group, leftovers
 from benchwright.agent.processes.leftovers import abandoned, end_leftovers, find
 from benchwright.agent.processes.process_tree import read_stat
-from benchwright.core.node.leftovers import Mark
+from benchwright.core.health import Mark
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
-from benchwright.runs.marks import read_marks
+from benchwright.runs.run_folder import read_marks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.agent.supervise.endings import OomKills, ran_out_of_memory, read_oom_kills
+from benchwright.agent.supervise.launch_end import OomKills, ran_out_of_memory, read_oom_kills
 
 NONE = OomKills(0, 0)
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from builders import job
@@ -77,18 +76,3 @@ def test_python_writes_each_hidden_line_at_once():
     assert build_environment(job(env={"DATA_FD": "1"}), {}, "mark")["PYTHONUNBUFFERED"] == "1"
     assert "PYTHONUNBUFFERED" not in build_environment(job(data_file="/d"), {}, "mark")
     assert "PYTHONUNBUFFERED" not in build_environment(job(), {"DATA_FD": "1"}, "mark")
-
-
-@pytest.mark.parametrize(
-    ("fields", "taken"),
-    [
-        ({"data_file": "/d"}, False),  # by itself
-        ({"data_file": "/d", "barrier": JobBarrier(folder="/b", size=2, rank=0)}, True),
-        ({"env": {"DATA_FD": "1"}}, True),  # started by a launcher, so perhaps one of several ranks
-        ({"barrier": JobBarrier(folder="/b", size=2, rank=0)}, False),  # not run by voir
-        ({"env": {"DATA_FD": "1", "VOIRFILE": "own.py"}}, False),
-    ],
-)
-def test_voir_is_given_our_file_where_a_script_has_company(fields: dict[str, Any], taken: bool):
-    built = build_environment(job(probe_path="/probe", **fields), {}, "mark")
-    assert (built.get("VOIRFILE") == "/probe/benchwright_voirfile.py") is taken

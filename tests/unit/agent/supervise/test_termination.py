@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 BEGIN = """
 import os, signal, subprocess, sys
-from benchwright.agent.supervise.termination import Takedown
+from benchwright.agent.supervise.launch_end import Takedown
 S = 1_000_000_000
 obedient = subprocess.Popen(["sleep", "300"], start_new_session=True)
 stubborn = subprocess.Popen(

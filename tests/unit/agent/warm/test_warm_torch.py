@@ -13,7 +13,7 @@ from builders import job as job_in
 
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
-from benchwright.kinds.models.plan import OF_COMPILERS, thread_settings
+from benchwright.kinds.models.kind import OF_COMPILERS, thread_settings
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked like this on Linux only")

@@ -76,7 +76,7 @@ def test_the_driver_is_asked_nothing_while_the_compiler_is_imported():
 WORKERS = """
 import os, sys
 from torch._inductor.async_compile import AsyncCompile
-from benchmodels.ending import end_compile_workers, _children
+from benchmodels.process_exit import end_compile_workers, _children
 AsyncCompile.process_pool().submit(os.getpid).result()
 before = _children()
 end_compile_workers()

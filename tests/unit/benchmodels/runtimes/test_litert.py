@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tflite_model import expected, write_tflite
 
-from benchmodels.files import model_file
-from benchmodels.files.model_file import open_model_file
+from benchmodels.files import loader
+from benchmodels.files.loader import open_model_file
 from benchmodels.runtimes.base import ArtifactFolder, CollectedSteps, RuntimeOptions, Session, Unsupported
 from benchmodels.runtimes.registry import runtime_named
 
@@ -45,7 +45,7 @@ def test_a_file_says_what_it_takes_and_has_a_reference(
 ) -> None:
     """Without LiteRT, OpenVINO reads it."""
     pytest.importorskip("ai_edge_litert" if with_litert else "openvino")
-    monkeypatch.setattr(model_file, "is_importable", lambda name: with_litert)
+    monkeypatch.setattr(loader, "is_importable", lambda name: with_litert)
     opened = open_model_file(str(write_tflite(tmp_path / "tiny.tflite")))
     [data] = opened.inputs
     assert (data.name, list(data.shape or ()), data.dtype) == ("data", ["dim0", 8], "float32")

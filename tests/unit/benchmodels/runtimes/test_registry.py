@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from benchmodels.runtimes.base import Captured, RuntimeOptions
-from benchmodels.runtimes.registry import UnknownRuntime, all_runtimes, known_runtimes, names_known_here, runtime_named
+from benchmodels.runtimes.registry import (
+    BUILT_IN,
+    FOR_FILES,
+    UnknownRuntime,
+    all_runtimes,
+    known_runtimes,
+    names_known_here,
+    runtime_named,
+)
 
 PLUGIN = """
 from benchmodels.runtimes.torch_eager import TorchEager
@@ -101,3 +109,16 @@ def test_every_built_in_runtime_says_what_the_doctor_and_reports_ask():
 )
 def test_what_a_runtime_for_gpus_lacks_is_told(name: str, device: str, why: str) -> None:
     assert why in (runtime_named(name).unavailable(RuntimeOptions(device=device)) or "")
+
+
+def test_runtimes_say_what_benchwright_has_to_know_of_them() -> None:
+    def those_with(attribute: str) -> set[str]:
+        return {name for name in BUILT_IN if getattr(runtime_named(name), attribute)}
+
+    compiling = {"torch-compile", "torch-compile-max-autotune", "torch-compile-cuda-graphs"}
+    assert those_with("forks") == {"torch-eager", *compiling}
+    assert those_with("inductor") == {"aot-inductor", *compiling}
+    assert those_with("applies_autocast") == {"torch-eager", "torch-tensorrt", *compiling}
+    assert those_with("calls_methods") == {"torch-eager"}
+    assert those_with("converts_onnx") == {"onnxruntime", "onnxruntime-tensorrt"}
+    assert all(ending in runtime_named(name).accepts for ending, name in FOR_FILES.items())

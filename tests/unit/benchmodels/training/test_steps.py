@@ -38,6 +38,9 @@ class Recorded:
         self._began = at_ns
         return len(self.times) < self._enough
 
+    catching_up = False
+    steps_at_once = 1
+
     def pause(self) -> bool:
         return True
 

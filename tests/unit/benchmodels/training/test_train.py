@@ -113,12 +113,28 @@ def test_epochs_with_evaluation_between_them_agree_with_a_stopwatch_round_the_tr
 def test_of_short_steps_only_some_losses_are_read(monkeypatch):
     torch = pytest.importorskip("torch")
     told: list[Any] = []
-    now_ms = iter((10, 11, 14, 15, 16, 40))
-    monkeypatch.setattr("benchmodels.training.hooks.perf_counter_ns", lambda: next(now_ms) * 1_000_000)
-    hooks = TrainingHooks(SimpleNamespace(backward=told.append), lambda: None, told.append)
-    for number in range(6):
-        hooks._note_loss(torch.tensor(float(number), requires_grad=True))
+    steps = SimpleNamespace(backward=told.append, loop=SimpleNamespace(), steps_at_once=0)
+    hooks = TrainingHooks(steps, lambda: None, told.append)
+    fake = SimpleNamespace(autograd=SimpleNamespace(backward=lambda tensors: None))
+    hooks._watch_backward(fake)
+    for number, now_ms in enumerate((10, 11, 19, 20, 21, 40)):
+        monkeypatch.setattr("benchmodels.training.hooks.perf_counter_ns", lambda now=now_ms: now * 1_000_000)
+        fake.autograd.backward(torch.tensor(float(number), requires_grad=True))
+    assert told == []  # reported for several steps at once
+    hooks.report()
     assert told == [0.0, None, None, 3.0, None, 5.0]
+
+
+def test_what_is_noted_of_a_program_that_never_steps_is_reported_before_it_is_too_much(monkeypatch):
+    counted: list[Any] = []
+    steps = SimpleNamespace(backward=counted.append, loop=SimpleNamespace(), steps_at_once=0)
+    hooks = TrainingHooks(steps, lambda: None, pytest.fail)
+    fake = SimpleNamespace(autograd=SimpleNamespace(backward=lambda tensors: None))
+    hooks._watch_backward(fake)
+    monkeypatch.setattr("benchmodels.training.hooks.MOST_NOTED", 10)
+    for _ in range(100):
+        fake.autograd.backward("no tensor")
+    assert len(counted) >= 88
 
 
 def test_accumulated_and_scaled_gradients_with_two_optimizers(trained):
@@ -130,7 +146,7 @@ def test_accumulated_and_scaled_gradients_with_two_optimizers(trained):
         told = []
         for epoch in range(2):
             for number, (x, y) in enumerate(loader, start=1):
-                time.sleep(0.006)  # long enough for every loss to be read
+                time.sleep(0.011)  # long enough for every loss to be read
                 loss = loss_of(model(x), y)
                 scaler.scale(loss).backward()
                 if number % 4 == 0:

@@ -9,11 +9,13 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from benchmodels.measure import timing
+from benchmodels.training.hooks import TrainingHooks
 from benchmodels.training.steps import TrainingSteps
 from benchmodels.training.train import RecordedSteps
 from benchprobe.config import Config
@@ -108,7 +110,8 @@ def test_steps_have_the_time_of_the_device_not_of_the_launch(setting):
 def test_the_device_is_waited_for_once_a_window_and_at_the_edges_of_phases(setting):
     for _ in setting.iterate("train", range(1000), batch_size=4):
         setting.queue.launch(3_000_000)
-    assert setting.queue.synchronisations == len(setting.events("steps")) <= 6
+    # On a busy machine the device may have done all before it is waited for.
+    assert 0 < setting.queue.synchronisations <= len(setting.events("steps")) <= 6
 
 
 @pytest.mark.parametrize("end", ["os._exit(0)", "raise SystemExit"])
@@ -182,12 +185,13 @@ def test_very_short_steps_share_events_so_that_these_cost_next_to_nothing(tmp_pa
     assert sum(len(e["device_ns"]) for e in events) == sum(len(e["step_ns"]) for e in events) == steps
     first, *later = (e["device_stride"] for e in events)
     assert first == 1, "how long a step takes is not known yet"
-    assert 40 <= max(later) <= 240, (
-        "20 µs are 0.25 % of 8 ms, so of 160 steps; fewer where this machine makes steps longer"
-    )
-    assert setting.queue.recorded < steps / 4
     by_device = sum(ns for e in events for ns in e["device_ns"])
     by_host = sum(e["window_ns"] for e in events)
+    usual = 8_000_000 / (
+        by_host / steps
+    )  # 20 µs are 0.25 % of 8 ms: of 160 steps, or of fewer where the machine makes them longer
+    assert usual / 4 <= max(later) <= 240
+    assert setting.queue.recorded < steps / 4
     assert steps * 50_000 * 0.999 <= by_device <= 1.05 * by_host  # a window begins just before its first stamp
 
 
@@ -435,3 +439,32 @@ def test_watched_training_steps_have_the_time_of_the_device_though_several_share
     assert sum(len(e["device_ns"]) for e in events) == 1_000
     assert max(e["device_stride"] for e in events) > 1
     assert sum(ns for e in events for ns in e["device_ns"]) >= 1_000 * 1_000_000
+
+
+def test_training_steps_reported_several_at_once_have_their_own_time_on_the_device(tmp_path):
+    """The device works behind the host, so an event that came a step late would count that step, too."""
+    setting, optimizer, registered = Setting(tmp_path, stop={"steps": 500}), Queue(), []
+    setting.queue.event_ns = 1_000
+    recorded = RecordedSteps(setting.probe)
+    hooks = TrainingHooks(TrainingSteps(recorded), recorded.close, pytest.fail)
+    hooks._watch_optimizers(SimpleNamespace(register_optimizer_step_post_hook=registered.append))
+    fake = SimpleNamespace(autograd=SimpleNamespace(backward=lambda tensors: None))
+    hooks._watch_backward(fake)
+    (stepped,) = registered
+
+    def train() -> None:
+        for _ in range(2_000):
+            setting.queue.launch(1_000_000)
+            fake.autograd.backward(None)
+            stepped(optimizer, (), {})
+
+    with pytest.raises(SystemExit):
+        train()
+    measured = [e for e in setting.events("steps") if e["phase"] == "measured"]
+    assert sum(len(e["step_ns"]) for e in measured) == 500, (
+        "as many as were asked for, though several are reported at once"
+    )
+    assert {e["device_stride"] for e in measured[1:]} <= set(range(2, 12))
+    times = sorted(ns for e in measured for ns in e["device_ns"])
+    assert times[250] == pytest.approx(1_000_000, rel=0.01)
+    assert times[50] > 900_000

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from benchwright.cli.regressions.watch import command
+from benchwright.cli.spellings import in_our_words
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "coming-from-fai-pep.md"
 DRIVER = (
@@ -35,7 +36,7 @@ def test_an_option_of_the_repo_driver_is_in_the_table_and_understood_in_both_spe
     value = {"interval": ["60"], "step": ["2"], "repo": ["git"], "env": ["A=1"]}.get(name, ["x"])
     is_flag = name in ("regression", "same_host", "ab_testing")
     words = ["--repo_dir", ".", f"--{name}", *([] if is_flag else value), "--", "true"]
-    command.parse_args(context, words)
+    command.parse_args(context, in_our_words("watch", command, words))
 
 
 def test_flags_that_the_table_names_exist() -> None:

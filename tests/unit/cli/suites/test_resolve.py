@@ -58,6 +58,7 @@ def test_a_selection_leaves_others_out(path: str, options: list[str], names: lis
     assert list(json.loads(CliRunner().invoke(resolve, [path, "--json", *options]).stdout)) == names
 
 
+@pytest.mark.compat
 def test_the_suite_may_be_named_by_the_environment(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG"):
         monkeypatch.delenv(name, raising=False)

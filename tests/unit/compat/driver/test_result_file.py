@@ -18,10 +18,10 @@ from benchwright.compat.driver.result_file import (
     driver_results,
     write_driver_result,
 )
+from benchwright.core.aggregates import aggregate
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch
 from benchwright.core.status import Status
 

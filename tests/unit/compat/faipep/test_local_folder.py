@@ -21,12 +21,13 @@ from benchwright.compat.faipep.local_folder import export_faipep
 from benchwright.compat.faipep.names import file_name, platform_of
 from benchwright.compat.faipep.reports import reports_of
 from benchwright.core.errors import CannotWrite, InvalidInput
-from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.revision import CONTROL, TREATMENT, RevisionInfo
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.registry import import_results
+from benchwright.kinds.spec.spec_test import SpecTest, with_spec
+from benchwright.runs.importers import import_results
 
 REAL = Path(__file__).parents[3] / "compat" / "imports" / "faipep"
 NOON = 1_521_460_800.0  # 2018-03-19 12:00 UTC
@@ -51,7 +52,7 @@ def spec_test(side: str | None = None, commit: str = "0f2a9c4", **fields: Any) -
         "identifier": "squeezenet-0",
         "framework": "caffe2",
         "commands": ("{program} --net {files.predict}",),
-        "revision": SpecRevision(commit=commit, commit_time=NOON),
+        "revision": RevisionInfo(commit=commit, commit_time=NOON),
         "side": side,
     }
     return SpecTest(**(given_ | fields))
@@ -60,7 +61,7 @@ def spec_test(side: str | None = None, commit: str = "0f2a9c4", **fields: Any) -
 def result(*launches: Any, test: SpecTest | None = None, **fields: Any) -> Result:
     test = test or spec_test()
     name = "squeezenet-0" + (f" {test.side}" if test.side else "")
-    what = benchmark(name, kind="spec", spec=test, pair="pair" if test.side else "")
+    what = with_spec(benchmark(name, kind="spec", pair="pair" if test.side else ""), test)
     return builders.result(what, *launches, **fields)
 
 
@@ -113,7 +114,7 @@ def test_meta_says_what_was_measured_where_and_when(tmp_path: Path) -> None:
 
 
 def test_the_day_is_the_commits_in_utc_and_the_runs_where_no_commit_is_known(tmp_path: Path) -> None:
-    late = spec_test(revision=SpecRevision(commit="a", commit_time=NOON + 12 * 3600 - 1))
+    late = spec_test(revision=RevisionInfo(commit="a", commit_time=NOON + 12 * 3600 - 1))
     unknown = spec_test(revision=None)
     for test, day in ((late, "2018/3/19/a"), (unknown, "2026/11/15/interactive")):
         folder = written(builders.run(result(launch(latency(1.0)), test=test)), tmp_path / day)

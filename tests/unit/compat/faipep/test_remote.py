@@ -19,15 +19,15 @@ from builders import launch, measurement
 from command_line import CommandLine
 from report_server import ReportServer, report_server
 
-from benchwright.app.reporting import NotReported, deliver
-from benchwright.compat.faipep.delivery import FaiPepDelivery
+from benchwright.artifacts.outbox import SendLimits
 from benchwright.compat.faipep.remote.deliver import Sent, send_waiting, spool_reports
 from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint, endpoint_of, token_of
 from benchwright.compat.faipep.remote.spool import Spool
+from benchwright.compat.faipep.reporters import FaiPepDelivery
 from benchwright.compat.faipep.reports import reports_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
-from benchwright.delivery.attempts import SendLimits
+from benchwright.runs.delivery import NotReported, deliver
 
 SECRET = "t0p-s3cret-token"
 QUICK = SendLimits(attempts=3, pause_s=0.01, timeout_s=1.0, total_s=20.0)

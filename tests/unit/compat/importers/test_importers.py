@@ -21,8 +21,8 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Run
 from benchwright.core.status import Status
-from benchwright.exchange.foreign_json import MOST_JSON_BYTES, MOST_LINES_BYTES
-from benchwright.exchange.registry import import_results, importer_named
+from benchwright.runs.foreign_json import MOST_JSON_BYTES, MOST_LINES_BYTES
+from benchwright.runs.importers import import_results, importer_named
 
 SAMPLES = Path(__file__).parents[3] / "compat" / "imports"
 ASV = [SAMPLES / f"asv_v{version}" / "sample-machine" / "e0a94ef3-existing-py3.11.json" for version in (1, 2)]

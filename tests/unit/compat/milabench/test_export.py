@@ -22,7 +22,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.registry import import_results
+from benchwright.runs.importers import import_results
 
 MIB = 2**20
 SERIES = (("rate", "loop"), ("loss", "give"))
@@ -53,7 +53,7 @@ def process(device: int, **fields: Any) -> Launch:
         measured("process.duration", 9.0, unit="s", source="process"),
     )
     base: dict[str, Any] = {"status": Status.OK, "exit_code": 0, "devices": (device,), "duration_s": 9.0}
-    return Launch(job=f"bert.R0.D{device}", repeat=0, **({"measurements": measurements} | base | fields))
+    return Launch(job=f"bert.R0.D{device}", launch=0, **({"measurements": measurements} | base | fields))
 
 
 def run_of(*launches: Launch, **fields: Any) -> Run:
@@ -185,7 +185,7 @@ def test_their_report_of_what_we_wrote_is_ours_of_it(tmp_path: Path) -> None:
     diverged = process(0, facts={"loops": [{"stop": {"rule": "steps", "by": "rule"}}]}, status=Status.FAILED)
     lost = measured("loss", math.nan, source="give")
     diverged = msgspec.structs.replace(diverged, measurements=(*diverged.measurements[:2], lost))
-    asked = process(1, exit_code=None, facts={"voir": {"early_stop": True}})
+    asked = process(1, exit_code=None, facts={"reported": {"early_stop": True}})
     cut_off = process(
         2, exit_code=1, facts={"loops": [{"stop": {"rule": "steps", "by": "loop"}}]}, status=Status.FAILED
     )

@@ -20,7 +20,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.registry import import_results
+from benchwright.runs.importers import import_results
 
 SAMPLES = Path(__file__).parents[3] / "compat" / "imports" / "milabench"
 REAL = SAMPLES / "rijubigo.2023-03-24"
@@ -103,7 +103,7 @@ class TestTheRealRun:
     def test_processes_that_ran_together_are_launches_at_one_place(self) -> None:
         (run,) = import_results(REAL).runs
         (result,) = run.results
-        assert [(x.job, x.repeat, x.position) for x in result.launches] == [
+        assert [(x.job, x.launch, x.position) for x in result.launches] == [
             ("benchio.0.R0", 0, 0),
             ("benchio.1.R0", 0, 0),
             ("benchio.0.R1", 1, 1),
@@ -151,7 +151,7 @@ class TestAFile:
         assert samples(launch, "gpu.power") == (300.5,)
         assert samples(launch, "gpu.temperature") == (40.0,)
         assert samples(launch, "gpu.memory_peak") == (2048.0 * MIB,)
-        assert (launch.status, launch.repeat, launch.devices, launch.duration_s) == (Status.OK, 1, (3,), 10.0)
+        assert (launch.status, launch.launch, launch.devices, launch.duration_s) == (Status.OK, 1, (3,), 10.0)
         facts = launch.facts["milabench"]
         assert (facts["device"], facts["weight"], facts["counted"], facts["success"]) == (3, 2.5, True, True)
 
@@ -254,7 +254,7 @@ class TestAFile:
         assert one(**silent).status is Status.FAILED
 
     @pytest.mark.parametrize(
-        ("stem", "name", "repeat", "device"),
+        ("stem", "name", "number", "device"),
         [
             ("bert.R2.D7", "bert", 2, 7),
             ("bert.0.R3", "bert", 3, None),
@@ -263,13 +263,13 @@ class TestAFile:
         ],
     )
     def test_without_a_configuration_the_file_name_tells(
-        self, tmp_path: Path, stem: str, name: str, repeat: int | None, device: int | None
+        self, tmp_path: Path, stem: str, name: str, number: int | None, device: int | None
     ) -> None:
         write(tmp_path / "run", stem, job_lines(config=None))
         (run,) = MilabenchImporter().read(tmp_path / "run")
         (result,) = run.results
         (launch,) = result.launches
-        assert (result.benchmark.name, launch.repeat, launch.facts["milabench"]["device"]) == (name, repeat, device)
+        assert (result.benchmark.name, launch.launch, launch.facts["milabench"]["device"]) == (name, number, device)
 
     def test_the_share_of_common_time_is_told_where_rates_have_times(self, tmp_path: Path) -> None:
         for device, shift in ((0, 0.0), (1, 1.0)):

@@ -76,7 +76,7 @@ def test_a_run_of_ours_is_judged_by_their_rule() -> None:
     cut_off = launch(
         5.0, exit_code=1, status=Status.FAILED, facts={"loops": [{"stop": {"rule": "steps", "by": "loop"}}]}
     )
-    asked = launch(5.0, exit_code=None, facts={"voir": {"early_stop": True}})  # and was ended by us
+    asked = launch(5.0, exit_code=None, facts={"reported": {"early_stop": True}})  # and was ended by us
     for one, fails in (
         (stopped, 0),
         (asked, 0),

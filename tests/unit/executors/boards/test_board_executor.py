@@ -20,8 +20,7 @@ from ssh_server import SshServer, another_home, start_ssh_server
 from benchwright.core.job import Job
 from benchwright.executors.base import Listener, Site
 from benchwright.executors.boards.executor import BoardExecutor
-from benchwright.executors.boards.remote_program import Ended, ReportFilter
-from benchwright.executors.boards.shell_board import ShellBoard
+from benchwright.executors.boards.shell_board import Ended, ReportFilter, ShellBoard
 from benchwright.executors.ssh_host import HostExecutor
 
 TOOLS = "sh cat date df env find grep kill ls mkdir mv nproc rm rmdir sed setsid sha256sum sleep stat tail tar taskset touch uname xargs"

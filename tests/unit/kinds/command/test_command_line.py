@@ -10,7 +10,7 @@ from benchwright.core.benchmark import Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
 from benchwright.kinds.command.read import command_benchmark, line_benchmark, name_of, read_commands
-from benchwright.kinds.naming import told_apart, with_unique_names
+from benchwright.kinds.names import told_apart, with_unique_names
 from benchwright.options.table import Options
 
 

@@ -9,15 +9,16 @@ from typing import Any
 import builders
 import pytest
 
-from benchwright.app.requests import order_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
 from benchwright.core.status import Status
 from benchwright.kinds.models.benchmarks import variant_name
-from benchwright.kinds.models.build_options import as_built, builds_from_onnx
-from benchwright.kinds.models.plan import OF_COMPILERS, OF_EXPORTS, imports_of
+from benchwright.kinds.models.build_options import as_built
+from benchwright.kinds.models.kind import OF_COMPILERS, OF_EXPORTS, imports_of
 from benchwright.kinds.registry import kind_of
+from benchwright.kinds.runtime_names import known_runtime
 from benchwright.record import record_launch
+from benchwright.runner.requests import order_of
 
 BUILT = {"built": {"folder": "/b/k", "onnx": "/b/k/model.onnx", "bytes": 2048, "cached": False}}
 
@@ -79,9 +80,9 @@ def test_a_build_that_was_made_is_a_success_and_one_that_was_not_is_none() -> No
 
 
 def test_what_an_export_imports_is_ready_before_its_process_is_forked() -> None:
-    assert [builds_from_onnx(name) for name in ("onnxruntime", "openvino", "torch-eager", "of-a-plug-in")] == [
-        *(True, True, False, False)
-    ]
+    assert [
+        known_runtime(name).through_onnx for name in ("onnxruntime", "openvino", "torch-eager", "of-a-plug-in")
+    ] == [*(True, True, False, False)]
     assert all(find_spec(name) for name in OF_EXPORTS)
 
 
@@ -92,5 +93,5 @@ def test_the_compiler_is_ready_before_a_process_is_forked_that_runs_no_script(ru
 
     assert set(OF_COMPILERS) <= set(imports_of(model(zoo="timm:resnet18"))) & set(imports_of(model(file="/a.pt2")))
     assert imports_of(model(script="/a.py")) == ("torch",)  # it may set what the compiler reads when it is imported
-    assert imports_of(model(zoo="timm:resnet18", runtime="torch-eager"))[-1] == "benchmodels.zoo.opening"
+    assert imports_of(model(zoo="timm:resnet18", runtime="torch-eager"))[-1] == "benchmodels.zoo.zoo_loader"
     assert all(find_spec(name) for name in OF_COMPILERS)

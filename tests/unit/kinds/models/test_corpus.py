@@ -13,9 +13,8 @@ from example_reports import MACHINE
 from model_runs import BUILT, check, failed, launch, model, result, steps
 from msgspec.structs import replace
 
-from benchwright.app.after_run import summaries_of
+from benchwright.core.aggregates import aggregate
 from benchwright.core.note import Note
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.corpus.causes import BY_VALUES, STAGES, cause_words
@@ -28,6 +27,7 @@ from benchwright.kinds.models.report.rows import model_rows
 from benchwright.kinds.models.report.sections import contribution
 from benchwright.kinds.models.report.table import built_words
 from benchwright.report.base import Report
+from benchwright.results.after_run import summaries_of
 
 EAGER, ORT = "torch-eager", "onnxruntime"
 

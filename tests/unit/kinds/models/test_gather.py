@@ -14,8 +14,8 @@ from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
-from benchwright.kinds.models.discovery.reading import record_discovery
-from benchwright.kinds.models.gathering.gather import ModelGatherer
+from benchwright.kinds.models.discovery.job import record_discovery
+from benchwright.kinds.models.gather import ModelGatherer
 from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.kinds.models.gathering.generations import of_generations
+from benchwright.kinds.models.generations import of_generations
 from benchwright.record.loops.steps import samples_of
 
 STEPS = Measurement(

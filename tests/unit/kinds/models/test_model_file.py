@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from onnx_models import looked_up
 
-from benchwright.app.requests import options_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
 from benchwright.kinds.models.model_file import ModelFileKind, identity_of_file, trusted_code
 from benchwright.options.table import Options
+from benchwright.runner.requests import options_of
 
 
 def read(path: Path, **options: Any) -> Any:
@@ -47,7 +47,7 @@ def test_what_changes_an_export_is_refused_for_a_file_that_is_not_exported(tmp_p
     (tmp_path / "a.onnx").write_bytes(b"model")
     with pytest.raises(InvalidInput, match="not exported, so it keeps its operator set; leave out --onnx-opset"):
         read(tmp_path / "a.onnx", onnx_opset=17)
-    assert read(tmp_path / "a.onnx", sequence_file="/x/seq.py").way == ("seq.py",)
+    assert read(tmp_path / "a.onnx", sequence_file="/x/seq.py").build_variant == ("seq.py",)
     (tmp_path / "a.tflite").write_bytes(b"    TFL3")
     with pytest.raises(InvalidInput, match=r"a \.tflite file is neither; leave out --sequence-file"):
         read(tmp_path / "a.tflite", sequence_file="/x/seq.py")

@@ -8,7 +8,7 @@ from typing import Any
 from benchmodels.settings import ModelSettings, as_config, settings_from
 from benchwright.core.model import Model
 from benchwright.kinds.models.benchmarks import model_of
-from benchwright.kinds.models.plan import _measuring_settings
+from benchwright.kinds.models.kind import _measuring_settings
 from benchwright.options.table import OF_MODEL, OPTIONS, Options
 
 ASKED: dict[str, Any] = {

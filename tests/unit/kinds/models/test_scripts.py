@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.app.requests import options_of
-from benchwright.app.resolve import resolve
-from benchwright.app.run import RunOrder, plan
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.models.corpora import corpora_folder
 from benchwright.kinds.models.script_notes import faults_of
 from benchwright.options.table import Options
 from benchwright.options.values import script_args, shard
+from benchwright.runner.requests import options_of
+from benchwright.runner.resolve import resolve
+from benchwright.runner.run import RunOrder, plan
 from benchwright.runs.base_folder import BaseFolder
 
 SCRIPT = '"""A model of ours."""\nimport torch\n'

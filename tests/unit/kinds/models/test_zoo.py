@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from benchwright.app.requests import options_of
-from benchwright.app.resolve import resolve
-from benchwright.app.run import RunOrder, plan
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
-from benchwright.kinds.models.zoo.listing import ListedModel, forget_listings
+from benchwright.kinds.models.zoo.catalogue import ListedModel, forget_listings
 from benchwright.kinds.models.zoo.targets import is_zoo_target
+from benchwright.runner.requests import options_of
+from benchwright.runner.resolve import resolve
+from benchwright.runner.run import RunOrder, plan
 from benchwright.runs.base_folder import BaseFolder
 
 

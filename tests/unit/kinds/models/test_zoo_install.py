@@ -10,14 +10,14 @@ import pytest
 from local_wheels import make_wheel
 
 from benchwright.agent.machine.packages import list_packages
-from benchwright.environments.built import Installed
+from benchwright.environments.environment import Installed
 from benchwright.environments.installers import Pip, Uv, choose_installer
 from benchwright.environments.package_indexes import PackageIndexes
 from benchwright.environments.tools import Tools
 from benchwright.executors.observer import Observer
 from benchwright.kinds.models.zoo import install as zoo_install
+from benchwright.kinds.models.zoo.catalogue import ListedZoo
 from benchwright.kinds.models.zoo.install import install_wanted
-from benchwright.kinds.models.zoo.listing import ListedZoo
 from benchwright.kinds.models.zoo.wanted import Wanted
 from benchwright.runs.provenance.packages import site_folders
 

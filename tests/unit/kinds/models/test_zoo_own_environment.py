@@ -10,21 +10,21 @@ import pytest
 from local_wheels import make_wheel
 
 from benchwright.agent.machine.packages import list_packages
-from benchwright.app.requests import options_of
-from benchwright.app.resolve import resolve
 from benchwright.cli.main import main
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
-from benchwright.environments.built import Installed
+from benchwright.environments.environment import Installed
 from benchwright.environments.installers import choose_installer
 from benchwright.environments.package_indexes import PackageIndexes
 from benchwright.executors.observer import Observer
 from benchwright.kinds.models.zoo import own_environment
+from benchwright.kinds.models.zoo.catalogue import ListedZoo, forget_listings
 from benchwright.kinds.models.zoo.interpreters import ZooPythons, forget_own_environments
 from benchwright.kinds.models.zoo.kind import ZooKind
-from benchwright.kinds.models.zoo.listing import ListedZoo, forget_listings
 from benchwright.kinds.models.zoo.own_environment import OwnEnvironmentOptions, install_apart
 from benchwright.kinds.models.zoo.wanted import Wanted
+from benchwright.runner.requests import options_of
+from benchwright.runner.resolve import resolve
 from benchwright.runs.provenance.packages import site_folders
 
 _MODELS = "@register_model\ndef resnet_small(pretrained=False, **kwargs):\n    pass\n"

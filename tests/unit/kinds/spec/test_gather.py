@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.inputs.specification import SpecConverter, SpecOutput, SpecPower, SpecTest
+from benchwright.core.artifact import Artifact
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.spec.gather import SpecGatherer
+from benchwright.kinds.spec.spec_test import SpecConverter, SpecOutput, SpecPower, SpecTest
 
 
 def spec_test(**fields: Any) -> SpecTest:

@@ -11,7 +11,7 @@ from specifications import read
 
 from benchmodels.check.goldens import ERRORS as COMPUTED
 from benchwright.core.errors import InvalidInput
-from benchwright.core.events.types import is_sound
+from benchwright.core.events import is_sound
 from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.kind import SpecKind
 from benchwright.kinds.spec.options import SpecOptions
@@ -75,7 +75,7 @@ def test_an_output_that_an_earlier_launch_left_is_not_this_ones(tmp_path: Path) 
     written.parent.mkdir(parents=True)
 
     def launch(number: int) -> dict[str, object]:
-        [event] = kind.examined(benchmark, job_in("/bin/true", folder=tmp_path, id=f"net-0.R{number}", repeat=number))
+        [event] = kind.examined(benchmark, job_in("/bin/true", folder=tmp_path, id=f"net-0.R{number}", launch=number))
         return event
 
     assert "did not write" in str(launch(0)["wrong"])

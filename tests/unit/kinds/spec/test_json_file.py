@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.spec.read.json_file import parse_json
+from benchwright.kinds.spec.read.document import parse_json
 from benchwright.kinds.text_file import Remark, TextPlace
 
 TEXT = '{\n  "a": {"b": [1, {"c": "x"}]},\n\t"d": "gpu_0\\/data"\n}\n'

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchwright.app.requests import options_of
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.spec.options import SpecOptions, spec_options_of
+from benchwright.runner.requests import options_of
 
 
 def options(**given: Any) -> SpecOptions:

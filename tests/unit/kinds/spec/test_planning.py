@@ -9,14 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 from builders import MACHINE
-from specifications import file_entry, read
+from specifications import file_entry, read, spec_of
 
 from benchwright.core.benchmark import Benchmark, Placement
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import SpecRevision
 from benchwright.core.job import Job
+from benchwright.core.machine import ANDROID, Machine
+from benchwright.core.redacted import secrets_of, without_secrets
+from benchwright.core.revision import RevisionInfo
 from benchwright.core.run import Plan
-from benchwright.core.secrets.redacted import secrets_of, without_secrets
 from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_named, kind_of
 from benchwright.kinds.spec.options import SpecOptions
@@ -29,9 +30,9 @@ from benchwright.runs.provenance.provenance import provenance_of
 ECHO = {"program": "/bin/echo"}
 
 
-def planned(benchmarks: list[Benchmark], **settings: Any) -> Plan:
+def planned(benchmarks: list[Benchmark], machine: Machine = MACHINE, **settings: Any) -> Plan:
     how = Options(**settings)
-    return make_plan(benchmarks, MACHINE, how, kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
+    return make_plan(benchmarks, machine, how, kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
 
 
 def jobs_of(benchmarks: list[Benchmark], **settings: Any) -> list[Job]:
@@ -58,7 +59,7 @@ def test_a_program_has_one_thread_unless_its_test_says_otherwise(
     found = read(tmp_path, {"identifier": "x", "command": "{program}", **said}, options=options(tmp_path))
     (job,) = jobs_of(found)
     assert {name: value for name, value in job.env.items() if name.endswith("NUM_THREADS")} == expected
-    plan = planned(found, on="adb:1234")
+    plan = planned(found, msgspec.structs.replace(MACHINE, system=ANDROID))
     assert "MKL_NUM_THREADS" not in plan.launches[0][0].env
     fields = [key for key in said if key != "env"]
     assert any("not used: on a phone" in note for note in plan.notes.get("net-x", ())) == bool(fields)
@@ -113,7 +114,7 @@ def test_steps_are_one_script_and_the_models_own_stand_at_its_ends(tmp_path: Pat
     assert scripts[2] == ["set -e", *middle]
     assert scripts[3][:-1] == scripts[1]
     assert scripts[3][-1].startswith("exec ")
-    assert scripts[3][-1].endswith("spec/faipep/libraries/python/last.py --x")
+    assert scripts[3][-1].endswith("compat/faipep/libraries/python/last.py --x")
     (job, *_) = jobs_of(found)
     assert job.argv == ("/bin/sh", *job.files)
 
@@ -192,8 +193,8 @@ def test_libraries_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_sides_alternate_and_keep_their_files_apart(tmp_path: Path) -> None:
     sides = {
-        "treatment": SpecRevision(programs={"program": "/bin/true"}),
-        "control": SpecRevision(programs={"program": "/bin/false"}),
+        "treatment": RevisionInfo(programs={"program": "/bin/true"}),
+        "control": RevisionInfo(programs={"program": "/bin/false"}),
     }
     tests = [{"identifier": "{ID}", "command": "{program} {HOSTDIR}"}] * 2
     found = read(tmp_path, *tests, options=options(tmp_path, **sides))
@@ -262,16 +263,16 @@ def test_secrets_are_not_written_down(tmp_path: Path) -> None:
         "preprocess": {"commands": [f"curl --header 'Authorization: Bearer {secret}' h"]},
         "env": {"MY_TOKEN": secret},
     }
-    files = {"net": {"location": url, "filename": "net.pb", "md5": "0" * 32}}
+    files = {"net50v1quantized8bit": {"location": url, "filename": "net.pb", "md5": "0" * 32}}
     given = options(tmp_path, string_map={"ACCESS_TOKEN": secret, "DIR": "/data"})
     (found,) = read(tmp_path, test, options=given, files=files, converter={"name": "json_converter"})
     shown = without_secrets(found)
     text = msgspec.json.encode(shown).decode()
     assert secret not in text
     assert "a1a1a1" not in text
-    assert shown.spec is not None
-    assert shown.spec.string_map["DIR"] == "/data"
-    assert (shown.spec.files[0].key, shown.spec.files[0].md5) == ("net", "0" * 32)
+    told = spec_of(shown)
+    assert told.string_map["DIR"] == "/data"
+    assert (told.files[0].key, told.files[0].md5) == ("net50v1quantized8bit", "0" * 32)
     assert without_secrets(shown) == shown
     assert secrets_of(found)
 

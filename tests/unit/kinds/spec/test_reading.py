@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from specifications import read, written
+from specifications import read, spec_of, written
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import SpecInput, SpecRevision, SpecTest
+from benchwright.core.revision import RevisionInfo
 from benchwright.kinds.registry import kind_for
 from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification, specification_faults
+from benchwright.kinds.spec.spec_test import SpecInput
 
 PROGRAM = SpecOptions(programs={"program": "/bin/prog"})
 INPUTS = {"data": {"shapes": [[1, 3, 8, 8], [4, 3, 8, 8]], "type": "float"}}
@@ -23,11 +24,6 @@ FILES = {
     "init": {"filename": "init.pb", "location": "https://h/init.pb", "md5": "0" * 32},
     "predict": {"filename": "p.pb", "location": "//models/p.pb", "md5": ""},
 }
-
-
-def spec_of(benchmark: Benchmark) -> SpecTest:
-    assert benchmark.spec is not None
-    return benchmark.spec
 
 
 def line_of(benchmark: Benchmark) -> str:
@@ -361,8 +357,8 @@ def test_yaml_is_read_alike(tmp_path: Path) -> None:
 
 def test_both_sides_of_info_are_paired_and_the_control_comes_first(tmp_path: Path) -> None:
     options = SpecOptions(
-        treatment=SpecRevision(commit="new", programs={"program": "/new"}),
-        control=SpecRevision(commit="old", programs={"program": "/old"}),
+        treatment=RevisionInfo(commit="new", programs={"program": "/new"}),
+        control=RevisionInfo(commit="old", programs={"program": "/old"}),
         programs={"helper": "/help"},
     )
     control, treatment = read(tmp_path, options=options)

@@ -9,13 +9,13 @@ import pytest
 from builders import benchmark, launch, measurement, result, run
 
 from benchwright.analysis.summary import summarize
+from benchwright.core.aggregates import aggregate
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.numbers.aggregates import aggregate
 from benchwright.kinds.spec.results.report import contribution
 from benchwright.kinds.spec.results.statistics import check_statistics, statistic
+from benchwright.kinds.spec.spec_test import SpecTest, with_spec
 from benchwright.report.base import Contribution, Report
 
 SAMPLES = (3e-3, 1e-3, 2e-3, 10e-3)
@@ -44,7 +44,7 @@ def printed(metric: str, *samples: float, unit: str | None = "s", **fields: Any)
 def added(*measurements: Measurement, facts: dict[str, object] | None = None, **fields: Any) -> Contribution:
     test = SpecTest(**({"path": "/s.json", "line": 3, "model": "net", "identifier": "0"} | fields))
     duration = measurement(1.0, metric="process.duration", unit="s", source="process")
-    tested = benchmark("net-0", kind="spec", spec=test)
+    tested = with_spec(benchmark("net-0", kind="spec"), test)
     made = run(result(tested, launch(duration, *measurements, facts=facts or {})))
     return contribution(Report(run=made, summaries={"net-0": summarize(made.results[0].launches)}, aggregate=aggregate))
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
-from benchwright.kinds.spec.steps import CommandStep, script_of
+from benchwright.kinds.spec.plan import CommandStep, script_of
 
 
 def _run(tmp_path: Path, *steps: CommandStep) -> tuple[int, str]:

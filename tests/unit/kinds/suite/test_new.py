@@ -14,19 +14,24 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.app.checking import check_file
 from benchwright.cli.suites.new import command
 from benchwright.core.benchmark import Script
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.setup.new import TEMPLATES, check_name, make_benchmark, template_files
 from benchwright.options.table import Options
+from benchwright.runner.validation import check_file
 
-ALWAYS = {"README.md", "benchfile.py", "dev.yaml", "main.py", "requirements.in"}
-MORE = {"simple": set(), "stdout": set(), "voir": {"prepare.py", "voirfile.py"}, "model": {"prepare.py"}}
+ALWAYS = {"README.md", "dev.yaml", "main.py", "requirements.in"}
+MORE = {
+    "simple": set(),
+    "stdout": set(),
+    "voir": {"benchfile.py", "prepare.py", "voirfile.py"},
+    "model": {"prepare.py"},
+}
 
 
-@pytest.fixture(params=TEMPLATES)
+@pytest.fixture(params=[*TEMPLATES, pytest.param("voir", marks=pytest.mark.compat)])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return make_benchmark("my-bench_2", request.param, tmp_path / "benchmarks")
 
@@ -100,6 +105,7 @@ def test_a_printed_number_is_what_its_pattern_reads(tmp_path):
         assert len([float(value) for value in re.findall(metric.pattern, done.stdout)]) == 3
 
 
+@pytest.mark.compat
 def test_voir_gives_the_rates_that_were_asked_for(tmp_path):
     pytest.importorskip("voir")
     folder = make_benchmark("mine", "voir", tmp_path)
@@ -113,13 +119,19 @@ def test_voir_gives_the_rates_that_were_asked_for(tmp_path):
     assert (tmp_path / "data" / "mine" / "points.json").is_file()
 
 
-@pytest.mark.parametrize("name", ["voir", pytest.param("model", marks=pytest.mark.long)])
-def test_prepare_makes_data_once_where_it_is_told_to_in_either_way(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [
+        pytest.param("voir", ("BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR"), marks=pytest.mark.compat),
+        pytest.param("model", ("BENCHWRIGHT_DATA_DIR",) * 2, marks=pytest.mark.long),
+    ],
+)
+def test_prepare_makes_data_once_where_it_is_told_to(name, variables, tmp_path):
     folder = make_benchmark("mine", name, tmp_path)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH", "MILABENCH"))}
     environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     made = []
-    for variable in ("BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR"):
+    for variable in variables:
         told = environment | {variable: str(tmp_path / "data")}
         done = subprocess.run([folder / "prepare.py"], cwd=folder, env=told, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -196,7 +208,7 @@ def new(*words: str) -> str:
 def test_the_command_says_what_to_do_next(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert new("mine").splitlines() == [
-        "created mine: README.md, benchfile.py, dev.yaml, main.py, requirements.in",
+        "created mine: README.md, dev.yaml, main.py, requirements.in",
         "next:",
         "  benchwright run mine",
     ]

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Observation, Scaling
-from benchwright.kinds.suite.scaling_file import read_scaling
+from benchwright.core.system import Observation, Scaling
+from benchwright.kinds.suite.batch_sizes import read_scaling
 
 MIB = 1 << 20
 REAL = Path(__file__).parents[5] / "shared" / "compat" / "milabench" / "config"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.core.benchmark import Benchmark, Environment, Launcher, Placement, Script, Serving
+from benchwright.core.benchmark import Benchmark, Environment, Launcher, Placement, Runner, Script, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.metric_option import parse_metric_option
@@ -71,7 +71,7 @@ def test_an_entry_with_nothing_but_a_folder(tmp_path: Path, code: Path) -> None:
     assert found.placement == Placement(numbered=True)
     assert (found.stop, found.warmup, found.weight, found.enabled) == (None, Warmup(), 1.0, True)
     assert found.folder is not None
-    assert (found.folder.group, found.folder.voir) == ("bench", None)
+    assert (found.folder.group, found.folder.runner) == ("bench", None)
     assert found.environment == Environment(name="bench", folder=str(code))
     assert found.folder.prepare_script is None
     assert found.notes == ()
@@ -95,15 +95,15 @@ def test_plans(tmp_path: Path, code: Path, plan: str, placement: Placement) -> N
 @pytest.mark.parametrize(
     ("keys", "stop", "warmup"),
     [
-        ("voir: {options: {stop: 60, interval: 1s}}", StopRule(observations=60), Warmup()),
-        ("voir: {options: {stop: 20}}", StopRule(observations=20, interval_s=1.0), Warmup()),
-        ("voir: {options: {stop: 20, interval: 500ms, skip: 4}}", StopRule(observations=20, interval_s=0.5), Warmup(seconds=2.0)),
-        ("voir: {options: {stop: 3, interval: 10, skip: 2}}", StopRule(steps=30), Warmup(steps=20)),
-        ("voir: {options: {stop: 3, skip: 0}}", StopRule(observations=3), Warmup(steps=0)),
-        ("voir: {options: {stop: 0}}", None, Warmup()),
-        ("voir: {options: {stop: {steps: 7}}}", StopRule(steps=7), Warmup()),
-        ("voir: {options: {stop: {seconds: 2m}}}", StopRule(seconds=120.0), Warmup()),
-        ("voir: {options: {stop: 60}}, stop: {steps: 5}, warmup: 3", StopRule(steps=5), Warmup(steps=3)),
+        pytest.param("voir: {options: {stop: 60, interval: 1s}}", StopRule(observations=60), Warmup(), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: 20}}", StopRule(observations=20, interval_s=1.0), Warmup(), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: 20, interval: 500ms, skip: 4}}", StopRule(observations=20, interval_s=0.5), Warmup(seconds=2.0), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: 3, interval: 10, skip: 2}}", StopRule(steps=30), Warmup(steps=20), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: 3, skip: 0}}", StopRule(observations=3), Warmup(steps=0), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: 0}}", None, Warmup(), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: {steps: 7}}}", StopRule(steps=7), Warmup(), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: {seconds: 2m}}}", StopRule(seconds=120.0), Warmup(), marks=pytest.mark.compat),
+        pytest.param("voir: {options: {stop: 60}}, stop: {steps: 5}, warmup: 3", StopRule(steps=5), Warmup(steps=3), marks=pytest.mark.compat),
         ("stop: {observations: 4, interval: 2s}, warmup: {seconds: 1.5}", StopRule(observations=4, interval_s=2.0), Warmup(seconds=1.5)),
         ("stop: {precision: 1%}, warmup: auto", StopRule(precision=0.01), Warmup()),
         ("stop: {precision: 0.05}", StopRule(precision=0.05), Warmup()),
@@ -111,7 +111,7 @@ def test_plans(tmp_path: Path, code: Path, plan: str, placement: Placement) -> N
         ("stop: 100", StopRule(steps=100), Warmup()),
         ("stop: 1%", StopRule(precision=0.01), Warmup()),
         ("weight: 7, stop: \"${weight}\"", StopRule(steps=7), Warmup()),
-        ("voir: null", None, Warmup()),
+        pytest.param("voir: null", None, Warmup(), marks=pytest.mark.compat),
     ],
 )  # fmt: skip
 def test_stop_rules(tmp_path: Path, code: Path, keys: str, stop: StopRule | None, warmup: Warmup) -> None:
@@ -119,6 +119,7 @@ def test_stop_rules(tmp_path: Path, code: Path, keys: str, stop: StopRule | None
     assert (found.stop, found.warmup) == (stop, warmup)
 
 
+@pytest.mark.compat
 def test_observations_of_steps_are_told(tmp_path: Path, code: Path) -> None:
     assert one(tmp_path, "voir: {options: {stop: 3, interval: 10}}").notes == (
         "3 observations of 10 steps are measured as 30 steps",
@@ -197,13 +198,15 @@ def test_keys_that_json_cannot_hold_are_written_as_text(tmp_path: Path, code: Pa
 # --- the folder -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.compat
 def test_a_folder_with_a_voirfile_is_run_by_voir(tmp_path: Path, code: Path) -> None:
     (code / "voirfile.py").write_text("")
     folder = one(tmp_path, "voir: {options: {stop: 5, dash: true}}").folder
     assert folder is not None
-    assert folder.voir == {"options": {"stop": 5, "dash": True}}
+    assert folder.runner == Runner(name="voir", dialect="milabench", settings={"options": {"stop": 5, "dash": True}})
 
 
+@pytest.mark.compat
 def test_attributes_of_a_benchfile_are_used_and_the_entry_wins(tmp_path: Path, code: Path) -> None:
     (code / "benchfile.py").write_text(
         "from milabench.pack import Package\nclass P(Package):\n    main_script = 'go.py'\n    base_requirements = ['a.in', 'b.in']\n__pack__ = P\n"
@@ -224,6 +227,7 @@ def test_a_missing_folder_is_noted_and_refused_only_for_a_run(tmp_path: Path) ->
         refuse_unrunnable([found])
 
 
+@pytest.mark.compat
 def test_a_benchfile_that_is_broken_is_noted_and_refused_only_for_a_run(tmp_path: Path, code: Path) -> None:
     (code / "benchfile.py").write_text("from milabench.pack import Package\nclass P(Package:\n")
     found = one(tmp_path, "")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.kind import SuiteKind
-from benchwright.kinds.suite.read.keys import ENTRY
+from benchwright.kinds.suite.read.keys import entry_table
 from benchwright.kinds.suite.read.suite import read_suite
 from benchwright.options.table import Options
 
@@ -39,7 +39,9 @@ anything = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.dictionaries(
-            st.one_of(st.sampled_from([*ENTRY.keys, "append", "stop", "options"]), scalars.filter(lambda s: s == s)),
+            st.one_of(
+                st.sampled_from([*entry_table().keys, "append", "stop", "options"]), scalars.filter(lambda s: s == s)
+            ),
             inner,
             max_size=4,
         ),
@@ -84,7 +86,7 @@ definitions = st.sampled_from(
     [".", "~/x", "${name}", {"git": "https://x/y.git"}, {"git": "${name}", "branch": None}, ""]
 )
 entry_like = st.one_of(
-    st.dictionaries(st.sampled_from(list(ENTRY.keys)), anything, max_size=5),
+    st.dictionaries(st.sampled_from(list(entry_table().keys)), anything, max_size=5),
     st.fixed_dictionaries({"definition": definitions}, optional=NEARLY),
 )
 suite_like = st.dictionaries(

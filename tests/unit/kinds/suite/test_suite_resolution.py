@@ -112,7 +112,7 @@ def test_random_suites_resolve_as_milabench_does(files: list[dict[str, Any]], in
 def test_matrices_expand_in_milabenchs_order(matrix: dict[str, Any]) -> None:
     job = {
         "name": "job" + "".join(f"-{{{key}}}" for key in matrix),
-        "argv": {f"--{key}": f"<{{{key}}}>" for key in matrix} | {"--out": "{milabench_extra}"},
+        "argv": {f"--{key}": f"<{{{key}}}>" for key in matrix} | {"--out": "{benchwright_extra}"},
         "weight": 1,
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -139,11 +139,11 @@ def test_tags_can_be_appended(tmp_path: Path) -> None:
 def test_a_text_is_one_value_of_a_matrix(tmp_path: Path) -> None:
     path = suite(
         tmp_path,
-        s="s:\n  matrix: {p: fp16, n: [1, 2]}\n  job: {name: 'j-{p}-{n}', argv: {--p: '{p}/{milabench_data}'}}\n",
+        s="s:\n  matrix: {p: fp16, n: [1, 2]}\n  job: {name: 'j-{p}-{n}', argv: {--p: '{p}/{benchwright_data}'}}\n",
     )
     entries = read_suite(path).entries
     assert list(entries) == ["j-fp16-1", "j-fp16-2"]
-    assert entries["j-fp16-1"]["argv"]["--p"] == "fp16/{milabench_data}"
+    assert entries["j-fp16-1"]["argv"]["--p"] == "fp16/{benchwright_data}"
     assert entries["j-fp16-2"]["matrix"] == {"p": "fp16", "n": 2}
 
 
@@ -252,7 +252,7 @@ def test_a_definition_is_relative_to_the_last_file_that_names_the_entry(tmp_path
         ("${tags[1]}", "u"),
         ("${system.arch}", "${system.arch}"),
         ("a-${system.arch}", "a-${system.arch}"),
-        ("${dirs.data}/x", "{milabench_data}/x"),
+        ("${dirs.data}/x", "{benchwright_data}/x"),
         ("${{HOME}}", "${{HOME}}"),
         ("\\\\${HOME}", "${{HOME}}"),
         ("${group}/${name}", "a/a"),

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Multirun, MultirunEntry, Node, System
+from benchwright.core.system import Multirun, MultirunEntry, Node, System
 from benchwright.kinds.suite.system_file import read_system
 from benchwright.kinds.yaml.value_types import parse_capacity
 
@@ -181,3 +181,12 @@ values: st.SearchStrategy[Any] = st.recursive(
 def test_any_file_is_read_or_refused(tmp_path: Path, body: dict[str, Any]) -> None:
     with suppress(InvalidInput):
         assert isinstance(read(tmp_path, yaml.safe_dump(body))[0], System)
+
+
+def test_a_node_is_reached_by_words_of_its_own(tmp_path):
+    file = tmp_path / "system.yaml"
+    file.write_text("nodes:\n  - {name: a, via: [kubectl, exec, -i, '${system.arch}-0', --]}\narch: cpu\n")
+    assert read_system(str(file))[0].nodes == (Node(name="a", ip="a", via=("kubectl", "exec", "-i", "cpu-0", "--")),)
+    file.write_text("nodes:\n  - {name: a, via: kubectl exec}\n")
+    with pytest.raises(InvalidInput, match="via"):
+        read_system(str(file))

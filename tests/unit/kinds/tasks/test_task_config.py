@@ -13,8 +13,7 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.kinds.base import Kind
-from benchwright.kinds.tasks.overrides import TaskOverrides, parse_flag_option
-from benchwright.kinds.tasks.read import TaskKind, read_tasks
+from benchwright.kinds.tasks.read import TaskKind, TaskOverrides, parse_flag_option, read_tasks
 from benchwright.options.table import Options
 
 TASKS = r"""

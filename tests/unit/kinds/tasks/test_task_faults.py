@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.tasks.overrides import TaskOverrides
-from benchwright.kinds.tasks.read import read_tasks, task_faults
+from benchwright.kinds.tasks.read import TaskOverrides, read_tasks, task_faults
 from benchwright.kinds.tasks.syntax import read_task_file
 
 GOOD = "patterns = ['x (.)']\nmetrics = ['m']\ncompute_method = ['last']\ncommand_to_execute = true\n"

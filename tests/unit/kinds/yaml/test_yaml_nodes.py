@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.yaml.merge import DELETE
-from benchwright.kinds.yaml.nodes import YamlFile, parse_yaml, read_yaml
+from benchwright.kinds.yaml.values import YamlFile, parse_yaml, read_yaml
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(string.printable, max_size=8)

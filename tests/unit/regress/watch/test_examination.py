@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
+from benchwright.core.comparison import Verdict
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Verdict
 from benchwright.regress.watch.examination import Examined, Measured, examine
 from benchwright.regress.watch.records import CommitOutcome, EarlierCall, EffectKey, EffectRecord, RunType
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchwright.core.comparison import Verdict
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Verdict
 from benchwright.regress.notify.notice import Finding, NoticeOutcome
 from benchwright.regress.watch.notices import is_news, notice_of_commit
 from benchwright.regress.watch.records import CommitOutcome, CommitRecord, EffectRecord, RunMade, RunType

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchwright.core.comparison import Verdict
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Verdict
 from benchwright.regress.repository import Commit
 from benchwright.regress.watch.records import CommitOutcome, CommitRecord, EffectRecord, calls_against
 from benchwright.regress.watch.state import CommitFile, Journal, StatusFile, alone

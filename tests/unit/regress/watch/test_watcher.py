@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 from small_repository import SmallRepository
 
+from benchwright.core.comparison import Verdict
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput, UnknownMetric
 from benchwright.core.metric import Direction
-from benchwright.core.results.comparison import Verdict
 from benchwright.regress.builds import BuiltRevision, RevisionNotBuilt
 from benchwright.regress.repository import Commit, GitRepository
 from benchwright.regress.watch.control import Against, Control

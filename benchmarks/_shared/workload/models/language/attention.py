@@ -14,6 +14,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 M = TypeVar("M", bound=nn.Module)
 # sdpa: torch chooses, but not cuDNN's kernel, which plans anew for every length and does not give the same answer twice.
 KERNELS = ("sdpa", "math", "flash", "efficient", "cudnn")
+FASTEST_IN_A_GRAPH = [
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+]
 
 
 def use_kernel(name: str) -> None:
@@ -55,6 +61,16 @@ def attend(
     return functional.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal, **together
     )
+
+
+def attend_in_graph(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """`attend` for one position of each sequence, captured in a CUDA graph for this length. There cuDNN has planned already, and it is
+    the fastest for keys that several queries share."""
+    cuda = torch.backends.cuda
+    if not _flash_is_likely(query) or not cuda.math_sdp_enabled():  # or a kernel was chosen
+        return attend(query, key, value)
+    with sdpa_kernel(FASTEST_IN_A_GRAPH, set_priority=True):
+        return functional.scaled_dot_product_attention(query, key, value, enable_gqa=query.shape[1] != key.shape[1])
 
 
 def _flash_is_likely(query: Tensor) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from workload.models.language.attention import attend
+from workload.models.language.attention import attend, attend_in_graph
 from workload.models.language.shapes import Shape
 
 
@@ -36,6 +36,34 @@ class Prefill:
         self._cache.keys[layer, rows, :, :length] = key
         self._cache.values[layer, rows, :, :length] = value
         return attend(query, key, value, causal=True)
+
+
+class PrefillSlot:
+    """One whole prompt, put into the row whose number is in `slot` (1)."""
+
+    def __init__(self, cache: Cache, slot: Tensor) -> None:
+        self._cache = cache
+        self._slot = slot
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        length = key.shape[2]
+        self._cache.keys[layer, :, :, :length].index_copy_(0, self._slot, key)
+        self._cache.values[layer, :, :, :length].index_copy_(0, self._slot, value)
+        return attend(query, key, value, causal=True)
+
+
+class DecodeInGraph:
+    """One more token for every row, all of them at `place`, in a CUDA graph for that place."""
+
+    def __init__(self, cache: Cache, place: int) -> None:
+        self._cache = cache
+        self._place = place
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        keys, values = self._cache.keys[layer], self._cache.values[layer]
+        keys[:, :, self._place] = key[:, :, 0]
+        values[:, :, self._place] = value[:, :, 0]
+        return attend_in_graph(query, keys[:, :, : self._place + 1], values[:, :, : self._place + 1])
 
 
 class Decode:

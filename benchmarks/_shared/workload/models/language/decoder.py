@@ -43,9 +43,14 @@ class Decoder(nn.Module):
             self.head.weight = self.tokens.weight
 
     def forward(
-        self, tokens: Tensor, places: Tensor | None = None, memory: Memory | None = None, only_last: bool = False
+        self,
+        tokens: Tensor,
+        places: Tensor | None = None,
+        memory: Memory | None = None,
+        only_last: bool | Tensor = False,
     ) -> Tensor:
-        """`tokens` (batch, length); `places` of them, (length) or (batch, length), without it from 0 on."""
+        """`tokens` (batch, length); `places` of them, (length) or (batch, length), without it from 0 on; `only_last`: scores
+        of the last token only, or of the one at that position (1)."""
         if places is None:
             places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.tokens(tokens)
@@ -58,7 +63,11 @@ class Decoder(nn.Module):
             else:
                 x = block(x, angles, memory)
         x = self.norm(x)
-        scores: Tensor = self.head(x[:, -1] if only_last else x)
+        if isinstance(only_last, Tensor):
+            x = x.index_select(1, only_last)[:, 0]
+        elif only_last:
+            x = x[:, -1]
+        scores: Tensor = self.head(x)
         return scores
 
     def _angles(self, places: Tensor, dtype: torch.dtype) -> Angles:
@@ -106,8 +115,11 @@ class Block(nn.Module):
     def for_one_token(self) -> tuple[Any, Any]:
         return self.compiled or (self.ask, self.answer)
 
-    def compile_for_one_token(self) -> None:
+    def prepare_for_one_token(self) -> None:
         """Few kernels instead of many small ones. Attention stays as it is: with it, the cache would be copied."""
+        self.attention.merge()
+        if isinstance(self.feed_forward, Gated):
+            self.feed_forward.merge()
         self.compiled = torch.compile(self.ask), torch.compile(self.answer)
 
 
@@ -119,22 +131,32 @@ class SelfAttention(nn.Module):
         self.layer = layer
         self.head_width = shape.head_width
         queries, keys = shape.heads * shape.head_width, shape.kv_heads * shape.head_width
-        self.together = shape.family == "gpt2"  # GPT-2 has one matrix for the three
-        if self.together:
+        self.widths = (queries, keys, keys)
+        self.inputs: nn.Linear | None = None
+        if shape.family == "gpt2":  # one matrix for the three
             self.inputs = nn.Linear(shape.width, queries + 2 * keys)
         else:
             self.query = nn.Linear(shape.width, queries, bias=False)
             self.key = nn.Linear(shape.width, keys, bias=False)
             self.value = nn.Linear(shape.width, keys, bias=False)
-        self.output = nn.Linear(queries, shape.width, bias=self.together)
+        self.output = nn.Linear(queries, shape.width, bias=self.inputs is not None)
 
     def ask(self, x: Tensor, angles: Angles | None) -> tuple[Tensor, Tensor, Tensor]:
         batch, length, _ = x.shape
-        parts = self.inputs(x).chunk(3, -1) if self.together else (self.query(x), self.key(x), self.value(x))
+        if self.inputs is not None:
+            parts = self.inputs(x).split(self.widths, -1)
+        else:
+            parts = (self.query(x), self.key(x), self.value(x))
         query, key, value = (p.view(batch, length, -1, self.head_width).transpose(1, 2) for p in parts)
         if angles is not None:
             query, key = rotate(query, angles), rotate(key, angles)
         return query, key, value
+
+    def merge(self) -> None:
+        """One matrix for queries, keys and values, as inference engines have it."""
+        if self.inputs is None:
+            self.inputs = merged(self.query, self.key, self.value)
+            del self.query, self.key, self.value
 
     def answer(self, found: Tensor) -> Tensor:
         batch, _, length, _ = found.shape
@@ -163,10 +185,26 @@ class Gated(nn.Module):
         self.gate = nn.Linear(shape.width, shape.hidden, bias=False)
         self.up = nn.Linear(shape.width, shape.hidden, bias=False)
         self.down = nn.Linear(shape.hidden, shape.width, bias=False)
+        self.inputs: nn.Linear | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.down(functional.silu(self.gate(x)) * self.up(x))
+        gate, up = (self.gate(x), self.up(x)) if self.inputs is None else self.inputs(x).chunk(2, -1)
+        result: Tensor = self.down(functional.silu(gate) * up)
         return result
+
+    def merge(self) -> None:
+        """One matrix for the gate and what it gates."""
+        if self.inputs is None:
+            self.inputs = merged(self.gate, self.up)
+            del self.gate, self.up
+
+
+def merged(*parts: nn.Linear) -> nn.Linear:
+    """One layer without a bias that gives the outputs of all, side by side."""
+    weight = torch.cat([part.weight for part in parts])
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    layer.weight = nn.Parameter(weight.detach())
+    return layer
 
 
 def norm(shape: Shape) -> nn.Module:

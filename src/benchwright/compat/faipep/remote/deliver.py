@@ -9,14 +9,12 @@ from functools import partial
 
 import msgspec
 
+from benchwright.artifacts.outbox import USUAL_LIMITS, Rejected, SendLimits, Waiting, claimed, sent_in_time
 from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint
 from benchwright.compat.faipep.remote.messages import logs_of
 from benchwright.compat.faipep.remote.post import post
 from benchwright.compat.faipep.remote.spool import Spool, Spooled
 from benchwright.compat.faipep.reports import HarnessReport
-from benchwright.delivery.attempts import USUAL_LIMITS, SendLimits, sent_in_time
-from benchwright.delivery.not_taken import NotTaken
-from benchwright.delivery.spool import Waiting, claimed
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +54,7 @@ def send_waiting(
                 continue  # another process sends it
             try:
                 sent_in_time(partial(_send, each, token, limits), limits, deadline, pause)
-            except NotTaken as refusal:
+            except Rejected as refusal:
                 left += 1
                 why = why or str(refusal)
                 reachable = refusal.alone

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from benchwright.artifacts.outbox import checked_url
 from benchwright.core.errors import InvalidInput
-from benchwright.delivery.http_post import checked_url
 
 OPTION, TOKEN_OPTION, VARIABLE = "--remote-reporter", "--remote-access-token", "BENCHWRIGHT_REMOTE_TOKEN"
 _FORM = "write 'https://HOST/PATH|CATEGORY'"

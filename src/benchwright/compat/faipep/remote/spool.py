@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from benchwright.artifacts.outbox import SpoolFolder, Waiting
 from benchwright.compat.faipep.remote.endpoint import Endpoint
-from benchwright.delivery.spool import SpoolFolder, Waiting
 
 FORMAT, VERSION = "benchwright-spool", 1
 

@@ -9,7 +9,11 @@ from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.benchmarks import BEFORE_A_MODEL
-from benchwright.kinds.models.gathering.spent import (
+from benchwright.kinds.models.report.facts import checked
+from benchwright.kinds.models.report.fields import NOT_MEASURED
+from benchwright.kinds.models.report.rows import ModelRow
+from benchwright.kinds.models.report.speedup import MARGIN
+from benchwright.kinds.models.time_breakdown import (
     AFTER_A_STEP,
     AFTER_CHECK,
     BUILDING,
@@ -17,10 +21,6 @@ from benchwright.kinds.models.gathering.spent import (
     LOADING,
     MEASURED_CALLS,
 )
-from benchwright.kinds.models.report.facts import checked
-from benchwright.kinds.models.report.fields import NOT_MEASURED
-from benchwright.kinds.models.report.rows import ModelRow
-from benchwright.kinds.models.report.speedup import MARGIN
 
 # What a model passes on its way, in this order.
 FOUND, BUILT, EXPORTED, COMPILED, RAN, CORRECT, FASTER = STAGES = (
@@ -89,8 +89,8 @@ def ending_of_script(result: Result) -> ModelEnding:
     """Of a script in which no model was found."""
     if result.status is Status.OK:
         return _kept(FOUND, "no model was found in it", result)
-    told = (result.detail or "").removesuffix(BEFORE_A_MODEL)
-    return _kept(FOUND, told or (result.reason.words if result.reason else "it failed"), result)
+    text = (result.detail or "").removesuffix(BEFORE_A_MODEL)
+    return _kept(FOUND, text or (result.reason.words if result.reason else "it failed"), result)
 
 
 def _failed(row: ModelRow) -> ModelEnding:
@@ -118,7 +118,7 @@ def _failed(row: ModelRow) -> ModelEnding:
 
 
 def _last_seen(launch: Launch | None, detail: str | None) -> str:
-    """Where a process that told no failure was, as far as it is known."""
+    """The last known stage of a process that reported no failure."""
     if (part := _LAST_PART.search(detail or "")) is not None and part[1] in _ENDED_IN:
         return _ENDED_IN[part[1]]
     if launch is None:

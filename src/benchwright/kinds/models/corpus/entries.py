@@ -137,7 +137,13 @@ def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, ho
     key = (source_of(row), model.args, model.identity, point)
     machine = run.machine.fingerprint
     variant = RuntimeVariant(
-        model.runtime, model.device, model.precision, model.threads or 0, model.way, machine, hosts.get(machine, "")
+        model.runtime,
+        model.device,
+        model.precision,
+        model.threads or 0,
+        model.build_variant,
+        machine,
+        hosts.get(machine, ""),
     )
     if key not in found:
         found[key] = _Gathered(row)
@@ -189,7 +195,7 @@ def _named(found: Sequence[_Gathered]) -> list[CorpusModel]:
     models = []
     for each, name in zip(found, names, strict=True):
         row, labels = each.row, each.row.result.benchmark.labels
-        told = all_labels(row.model, labels)
+        described = all_labels(row.model, labels)
         models.append(
             CorpusModel(
                 name=name if count[name] == 1 else f"{name} {row.model.identity[:_SHOWN_DIGITS]}",
@@ -197,8 +203,8 @@ def _named(found: Sequence[_Gathered]) -> list[CorpusModel]:
                 identity=row.model.identity,
                 class_=row.model.class_,
                 build=build_name(row.model, labels),
-                corpus=told.get("corpus", ""),
-                labels=told,
+                corpus=described.get("corpus", ""),
+                labels=described,
                 parameters=row.parameter_count or None,
                 flops=row.flops,
                 entries=each.entries,

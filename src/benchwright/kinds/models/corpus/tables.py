@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.quantities import format_duration
 from benchwright.kinds.models.corpus.causes import CORRECT, FASTER, FOUND, ONLY_BUILT, RAN, STAGES
 from benchwright.kinds.models.corpus.entries import Corpus, CorpusEntry, CorpusModel, RuntimeVariant
 from benchwright.kinds.models.corpus.summaries import (
@@ -20,7 +20,7 @@ from benchwright.kinds.models.corpus.summaries import (
 from benchwright.kinds.models.report.fields import error_words
 from benchwright.kinds.models.report.speedup import MARGIN
 from benchwright.kinds.models.report.table import count_words
-from benchwright.report.document import LUXURY, Cell, Column, Field, ReportTable, Row, table_of, word
+from benchwright.report.document import OPTIONAL, Cell, Column, Field, ReportTable, Row, table_of, word
 from benchwright.report.text.numbers import format_value, percent
 
 _FEW_MODELS, _FEW_CAUSES, _FEW_RUNTIMES = 20, 12, 2  # where room is short
@@ -48,18 +48,24 @@ def runtimes_table(corpus: Corpus) -> ReportTable:
         ),
         _count("over", "speedup_models", lambda s: s.compared if s.compared else None),
         Field(
-            Column("from – to", right=True, spare=3),
+            Column("from – to", right=True, drop_priority=3),
             lambda s: Cell("" if s.slowest is None else f"{s.slowest:.2f} – {s.fastest:.2f}"),
         ),
         Field(Column(key="speedup_least"), lambda s: Cell(value=s.slowest)),
         Field(Column(key="speedup_most"), lambda s: Cell(value=s.fastest)),
-        _count("doubtful", "doubtful", lambda s: s.doubtful or None, spare=2),
+        _count("doubtful", "doubtful", lambda s: s.doubtful or None, drop_priority=2),
         Field(
-            Column("median", "latency_median_s", right=True, spare=1, hint="median latency over the models that ran"),
+            Column(
+                "median",
+                "latency_median_s",
+                right=True,
+                drop_priority=1,
+                hint="median latency over the models that ran",
+            ),
             lambda s: Cell("" if s.latency_s is None else format_value(s.latency_s, "s"), s.latency_s),
         ),
         Field(
-            Column("builds", "builds_s", right=True, spare=4),
+            Column("builds", "builds_s", right=True, drop_priority=4),
             lambda s: Cell("" if s.build_s is None else format_duration(s.build_s), s.build_s),
         ),
     ]
@@ -78,13 +84,13 @@ def _about_speedups(summaries: Sequence[RuntimeSummary]) -> tuple[str, ...]:
 
 
 def _count(
-    title: str, key: str, count: Callable[[RuntimeSummary], int | None], spare: int = 0
+    title: str, key: str, count: Callable[[RuntimeSummary], int | None], drop_priority: int = 0
 ) -> Field[RuntimeSummary]:
     def cell(summary: RuntimeSummary) -> Cell:
         found = count(summary)
         return Cell("" if found is None else f"{found:,}", found)
 
-    return Field(Column(title, key, right=True, spare=spare), cell)
+    return Field(Column(title, key, right=True, drop_priority=drop_priority), cell)
 
 
 def funnel_table(corpus: Corpus) -> ReportTable:
@@ -179,13 +185,13 @@ def matrix_table(corpus: Corpus) -> ReportTable:
         Field(Column(key="hash"), lambda m: Cell(value=m.identity)),
         Field(Column(key="build"), lambda m: Cell(value=m.build)),
         Field(
-            Column("parameters", "parameters", right=True, spare=2),
+            Column("parameters", "parameters", right=True, drop_priority=2),
             lambda m: Cell("" if m.parameters is None else count_words(m.parameters), m.parameters),
         ),
         Field(Column(key="flops"), lambda m: Cell(value=m.flops)),
     ]
     for place, variant in enumerate(corpus.variants):
-        fields += _columns(variant, spare=0 if place < _FEW_RUNTIMES else min(place + 1, LUXURY - 1))
+        fields += _columns(variant, drop_priority=0 if place < _FEW_RUNTIMES else min(place + 1, OPTIONAL - 1))
     labels = sorted({name for model in corpus.models for name in model.labels if name != "corpus"})
     fields += [_label(name) for name in labels]
     table = table_of(fields, corpus.models, title="Models and runtimes")
@@ -199,7 +205,7 @@ def _label(name: str) -> Field[CorpusModel]:
     return Field(Column(key=f"label.{name}"), lambda m: Cell(value=m.labels.get(name)))
 
 
-def _columns(variant: RuntimeVariant, spare: int) -> list[Field[CorpusModel]]:
+def _columns(variant: RuntimeVariant, drop_priority: int) -> list[Field[CorpusModel]]:
     """For people one column, for machines one for each figure."""
 
     def of(value: Callable[[CorpusEntry], object]) -> Callable[[CorpusModel], Cell]:
@@ -210,7 +216,7 @@ def _columns(variant: RuntimeVariant, spare: int) -> list[Field[CorpusModel]]:
         return Cell() if entry is None else Cell(cell_words(entry), hint=entry_hint(entry), mark=cell_mark(entry))
 
     name = str(variant)
-    told: dict[str, Callable[[CorpusEntry], object]] = {
+    columns: dict[str, Callable[[CorpusEntry], object]] = {
         "latency_ms": lambda e: None if e.latency_s is None else e.latency_s * 1e3,
         "vs_eager": lambda e: e.speedup,
         "vs_eager_doubt": lambda e: e.doubt,
@@ -222,8 +228,8 @@ def _columns(variant: RuntimeVariant, spare: int) -> list[Field[CorpusModel]]:
         "detail": lambda e: e.ending.detail or None,
         "notes": lambda e: "; ".join(e.notes) or None,
     }
-    fields = [Field(Column(name, right=True, spare=spare), shown)]
-    return fields + [Field(Column(key=f"{name}.{key}"), of(value)) for key, value in told.items()]
+    fields = [Field(Column(name, right=True, drop_priority=drop_priority), shown)]
+    return fields + [Field(Column(key=f"{name}.{key}"), of(value)) for key, value in columns.items()]
 
 
 def cell_words(entry: CorpusEntry) -> str:

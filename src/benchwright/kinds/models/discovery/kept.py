@@ -15,11 +15,11 @@ from benchwright.artifacts.builds import DISCOVERIES
 from benchwright.artifacts.probe_folder import probe_digest
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotWrite
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, read_stored
-from benchwright.core.files.whole_file import write_own
+from benchwright.core.kept_variables import kept_variables
 from benchwright.core.machine import Machine
 from benchwright.core.model import ModelScript, ScriptDiscovery
-from benchwright.core.secrets.kept_variables import kept_variables
+from benchwright.core.stored_file import Unreadable, decode_stored_json, read_stored
+from benchwright.core.whole_file import write_own
 from benchwright.executors.observer import is_this_machine
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.options.table import Options

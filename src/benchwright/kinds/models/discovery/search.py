@@ -15,9 +15,9 @@ from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.kinds.models.batches import with_batches_known
 from benchwright.kinds.models.benchmarks import benchmarks_of, with_idle_parameters_noted
+from benchwright.kinds.models.discovery.job import ScriptLauncher, folder_aside, refuse_if_stopped, remove_folder
 from benchwright.kinds.models.discovery.kept import KeptDiscoveries, all_kept_in, keep_in, kept_in
-from benchwright.kinds.models.discovery.launching import ScriptLauncher, folder_aside, refuse_if_stopped, remove_folder
-from benchwright.kinds.naming import with_unique_names
+from benchwright.kinds.names import with_unique_names
 from benchwright.kinds.sweep import named_point
 from benchwright.options.table import Options
 from benchwright.runs.base_folder import BaseFolder

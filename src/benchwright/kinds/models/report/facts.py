@@ -78,8 +78,8 @@ def _claims(check: dict[str, object]) -> bool:
 
 
 def _figures(checks: Iterable[dict[str, Any]], name: str) -> list[float]:
-    told = ((check.get("figures") or {}).get(name) for check in checks)
-    return [float(value) for value in told if isinstance(value, int | float)]
+    figures = ((check.get("figures") or {}).get(name) for check in checks)
+    return [float(value) for value in figures if isinstance(value, int | float)]
 
 
 def build_seconds(launches: Sequence[Launch]) -> float | None:

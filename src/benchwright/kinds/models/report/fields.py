@@ -1,6 +1,6 @@
 """The figures of a model as columns: what people read in a table, and what machines read in CSV, defined together.
 
-The CSV has MLAgility's columns first, then ours, one row for each result.
+The CSV has the columns first that readers of corpus reports know, then the others, one row for each result.
 """
 
 from __future__ import annotations
@@ -12,23 +12,77 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.efficiency import BYTES
 from benchwright.core.model import BUILT_WITH
-from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
-from benchwright.core.results.efficiency import BYTES
-from benchwright.core.results.summary import Percentile, Summary
+from benchwright.core.quantities import format_bytes, format_duration, format_prefixed
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
+from benchwright.core.summary import Percentile, Summary
 from benchwright.kinds.models.build_names import CORPUS, build_name, corpus_of
-from benchwright.kinds.models.report.facts import checked, fact, steps_done
-from benchwright.kinds.models.report.generation_fields import GENERATION_FIELDS, GENERATION_HINTS, generation_cells
-from benchwright.kinds.models.report.onnx_steps import onnx_steps
+from benchwright.kinds.models.generations import FIRST_TOKEN, PER_TOKEN, TOKENS, TOKENS_UNIT
+from benchwright.kinds.models.report.facts import checked, fact, step_outcome, steps_done
 from benchwright.kinds.models.report.rows import ModelRow
 from benchwright.kinds.models.report.speedup import speedup_cells
-from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of
+from benchwright.kinds.runtime_names import known_runtime
+from benchwright.report.document import NONE, OPTIONAL, Cell, Column, Field, ReportTable, table_of
 from benchwright.report.notes import notes_text
 from benchwright.report.text.numbers import format_number, format_value, peak_share_words, tenths
 
-# Of MLAgility's report, in its order; times in milliseconds.
+# The columns of whole generations in the table of a model.
+
+
+GENERATION_HINTS = {
+    "tokens_per_s": "new tokens of all sequences over the time of the whole generation",
+    "first_token_ms": "from the call of generate to the end of the model's first call",
+    "per_token_ms": "of each further token of the longest sequence",
+}
+
+
+def generation_cells(row: ModelRow) -> dict[str, object]:
+    """By the names of CSV."""
+    tokens, first, further = map(row.figure, (TOKENS, FIRST_TOKEN, PER_TOKEN))
+    return {
+        "tokens_per_s": None if tokens is None else tokens.value,
+        "first_token_ms": None if first is None else first.value * 1e3,
+        "per_token_ms": None if further is None else further.value * 1e3,
+    }
+
+
+def _tokens(row: ModelRow) -> str:
+    figure = row.figure(TOKENS)
+    return "" if figure is None else format_number(figure.value)
+
+
+def _seconds_of(metric: str) -> Callable[[ModelRow], str]:
+    def words(row: ModelRow) -> str:
+        figure = row.figure(metric)
+        return "" if figure is None else format_value(figure.value, figure.unit)
+
+    return words
+
+
+# Title, priority where room is short, text.
+GENERATION_FIELDS: dict[str, tuple[str, int, Callable[[ModelRow], str]]] = {
+    "tokens_per_s": (TOKENS_UNIT, 1, _tokens),
+    "first_token_ms": ("first token", 2, _seconds_of(FIRST_TOKEN)),
+    "per_token_ms": ("per token", 2, _seconds_of(PER_TOKEN)),
+}
+
+
+# How far a model came on its way through ONNX.
+
+
+def onnx_steps(row: ModelRow) -> dict[str, object]:
+    """Only for runtimes that build from ONNX; for others these steps mean something else."""
+    runtime, result = known_runtime(row.model.runtime), row.result
+    return {
+        "onnx_exported": step_outcome(result, "export") if runtime.through_onnx else None,
+        "onnx_optimized": step_outcome(result, "optimise") if runtime.through_onnx else None,
+        "onnx_converted": step_outcome(result, "convert") if runtime.converts_onnx else None,
+    }
+
+
+# First, and in this order, for those who read corpora by these names; times in milliseconds.
 THEIRS = tuple(
     """
 model_name author model_class params hash license task groq_chips_used groq_estimated_latency nvidia_latency
@@ -79,17 +133,19 @@ def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells])
         "vs_eager": ("vs eager", 1, lambda row: row.against.words if row.against else ""),
         "error_relative_l2": ("error", 2, _error),
         "build_s": ("build", 6, _build),
-        "to_first_result_s": ("first result", LUXURY + 1, _first_result),
+        "to_first_result_s": ("first result", OPTIONAL + 1, _first_result),
         "memory_bytes": ("RSS", 7, lambda row: _bytes(row.figure("memory.host"))),
         "device_memory_bytes": ("device memory", 5, lambda row: _bytes(row.figure("memory.device"))),
-        "flop_per_s": ("FLOP/s", LUXURY, _achieved),
+        "flop_per_s": ("FLOP/s", OPTIONAL, _achieved),
         "of_peak": ("of peak", 8, lambda row: peak_share_words(row.peak_share)),
     }
     return [_field(name, *what, values) for name, what in shown.items()]
 
 
-def _field(name: str, title: str, spare: int, text: TextOf, values: Callable[[ModelRow], Cells]) -> Field[ModelRow]:
-    column = Column(title, name, right=True, spare=spare, hint=_HINTS.get(name))
+def _field(
+    name: str, title: str, drop_priority: int, text: TextOf, values: Callable[[ModelRow], Cells]
+) -> Field[ModelRow]:
+    column = Column(title, name, right=True, drop_priority=drop_priority, hint=_HINTS.get(name))
     return Field(column, lambda row: Cell(text(row), values(row).get(name), _behind(name, row)))
 
 

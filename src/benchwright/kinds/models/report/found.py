@@ -7,7 +7,7 @@ import textwrap
 import msgspec
 
 from benchwright.core.model import TRAINING, FoundModel, ScriptDiscovery
-from benchwright.core.numbers.quantities import format_prefixed
+from benchwright.core.quantities import format_prefixed
 from benchwright.kinds.models.benchmarks import place_of, why_none
 from benchwright.kinds.models.report.table import SHOWN_DIGITS, count_words
 from benchwright.report.text.numbers import counted

@@ -9,12 +9,12 @@ from itertools import takewhile
 
 import msgspec
 
+from benchwright.core.efficiency import FLOPS, Efficiency, PeakShare, share_of_peak
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, FoundInput, Model
 from benchwright.core.note import Note
-from benchwright.core.results.efficiency import FLOPS, Efficiency, PeakShare, share_of_peak
-from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
+from benchwright.core.summary import Summary
 from benchwright.kinds.models.report.facts import build_seconds, checked, fact, steps_done
 from benchwright.kinds.models.report.speedup import MeasuredModel, Speedup, speedup_over
 from benchwright.report.base import Report
@@ -84,16 +84,16 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def items_from(self) -> str | None:
         """The evidence for them."""
-        told = fact(self.result, "items")
-        source = self.model.items_from if told is None else told.get("items_from")
+        items = fact(self.result, "items")
+        source = self.model.items_from if items is None else items.get("items_from")
         return source if isinstance(source, str) else None
 
     @property
     def inputs(self) -> tuple[FoundInput, ...]:
         """Per call; for a file, only its launches report it."""
-        told = (fact(self.result, "model") or {}).get("inputs") or ()
+        inputs = (fact(self.result, "model") or {}).get("inputs") or ()
         try:
-            return self.model.inputs or msgspec.convert(told, tuple[FoundInput, ...])
+            return self.model.inputs or msgspec.convert(inputs, tuple[FoundInput, ...])
         except msgspec.ValidationError:
             return ()
 
@@ -114,8 +114,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
         return float(counted) if isinstance(counted, int | float) else None
 
     def _told(self, metric: str) -> float | None:
-        told = [s.value for s in self.summaries if s.metric.partition(".")[0] == metric]
-        return math.fsum(told) if told else None
+        values = [s.value for s in self.summaries if s.metric.partition(".")[0] == metric]
+        return math.fsum(values) if values else None
 
     @property
     def flop_per_s(self) -> float | None:
@@ -137,19 +137,19 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     def tf32(self) -> str | None:
         """Where float32 was computed in TF32, in words."""
         details = (fact(self.result, "runtime") or {}).get("details") or {}
-        told = details.get("tf32") if isinstance(details, dict) else None
-        return told if isinstance(told, str) else None
+        tf32 = details.get("tf32") if isinstance(details, dict) else None
+        return tf32 if isinstance(tf32, str) else None
 
     @property
     def precision(self) -> str:
         """The precision it computed in, as the runtime reported: a model may be bfloat16 itself."""
-        told = (fact(self.result, "runtime") or {}).get("precision")
-        return told if isinstance(told, str) and told else self.model.precision
+        precision = (fact(self.result, "runtime") or {}).get("precision")
+        return precision if isinstance(precision, str) and precision else self.model.precision
 
     @property
     def parameter_count(self) -> int:
-        told = (fact(self.result, "model") or {}).get("parameters")
-        return self.model.parameters or (told if isinstance(told, int) else 0)
+        parameters = (fact(self.result, "model") or {}).get("parameters")
+        return self.model.parameters or (parameters if isinstance(parameters, int) else 0)
 
 
 class ModelGroup(msgspec.Struct, frozen=True, kw_only=True):

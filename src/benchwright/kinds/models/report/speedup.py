@@ -11,10 +11,10 @@ import msgspec
 from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.statistics.ratio_tests import unpaired_ratio
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL
+from benchwright.core.conditions import unlike
 from benchwright.core.note import Note
-from benchwright.core.results.conditions import unlike
-from benchwright.core.results.summary import Interval, Summary
 from benchwright.core.run import Result
+from benchwright.core.summary import Interval, Summary
 from benchwright.report.text.numbers import format_number
 
 MARGIN = 0.02  # what counts as no difference from eager

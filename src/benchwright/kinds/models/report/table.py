@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.core.model import PRECISIONS
-from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
+from benchwright.core.quantities import format_bytes, format_duration, format_prefixed
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.report.facts import fact
@@ -137,12 +137,12 @@ def trouble_words(result: Result, measured: bool) -> str | None:
 
 def built_words(row: ModelRow) -> str | None:
     """`built in 7.1 s, 92 kB: …/model.onnx` of a model that was only built; None of any other."""
-    told = fact(row.result, "built") if row.model.stops_after else None
-    if told is None:
+    built = fact(row.result, "built") if row.model.stops_after else None
+    if built is None:
         return None
     word = "exported" if row.model.stops_after == "export" else "built"
-    took = "before" if told.get("cached") else f"in {format_duration(row.build_s or 0.0)}"
-    return f"{word} {took}, {format_bytes(float(told['bytes']))}: {told.get('onnx') or told['folder']}"
+    took = "before" if built.get("cached") else f"in {format_duration(row.build_s or 0.0)}"
+    return f"{word} {took}, {format_bytes(float(built['bytes']))}: {built.get('onnx') or built['folder']}"
 
 
 def _label(row: ModelRow, index: Sequence[Field[ModelRow]]) -> str:
@@ -202,7 +202,7 @@ def _common(rows: Sequence[ModelRow]) -> list[str]:
     devices, precisions = {row.model.device for row in tried}, {row.precision for row in tried}
     words = [f"on {device}" for device in devices if len(devices) == 1 and device != "cpu"]
     words += [f"in {word}" for word in precisions if len(precisions) == 1 and word != PRECISIONS[0]]
-    ways = dict.fromkeys(way for row in tried for way in row.model.way)
+    ways = dict.fromkeys(way for row in tried for way in row.model.build_variant)
     return [*words, *([f"built with {', '.join(ways)}"] if ways else [])]
 
 

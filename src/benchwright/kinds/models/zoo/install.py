@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchwright.core.errors import CannotMeasure, Interrupted
-from benchwright.environments.built import Installed
+from benchwright.environments.environment import Installed
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.tools import Stopped, Tools
+from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.observer import Observer
-from benchwright.executors.stopping import stops_on_signals
-from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
+from benchwright.kinds.models.zoo.catalogue import forget_listings, listed_zoos
 from benchwright.kinds.models.zoo.trial import TriedEnvironment, broken_by, environment_of, undoing
 from benchwright.kinds.models.zoo.wanted import ALWAYS, Wanted, still_missing
 
@@ -78,9 +78,9 @@ def _undone_if_broken(
     name, why = next(iter(broken.items()))
     brought = ", ".join(f"{each} {after.packages[each]}" for each in back.remove if each in broken) or "what it brought"
     torch = after.packages.get("torch", "")
-    told = f"with {brought} beside torch {torch}, {name} does not import ({why})"
+    message = f"with {brought} beside torch {torch}, {name} does not import ({why})"
     undone = "undone" if now.packages == before.packages else f"could not be undone completely; see {log}"
-    return f"{told}; {undone}; {_remedy(one, torch)}"
+    return f"{message}; {undone}; {_remedy(one, torch)}"
 
 
 def _remedy(one: Wanted, torch: str) -> str:

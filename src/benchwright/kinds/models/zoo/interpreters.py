@@ -8,8 +8,10 @@ import os
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.environments.built import EnvironmentFolders, read_built, why_broken
+from benchwright.environments.environment import EnvironmentFolders, read_built, why_broken
+from benchwright.executors.registry import is_here
 from benchwright.kinds.interpreter import default_python
+from benchwright.options.table import Options
 
 
 class ZooPythons(msgspec.Struct, frozen=True):
@@ -17,6 +19,11 @@ class ZooPythons(msgspec.Struct, frozen=True):
 
     given: str | None = None
     folder: str = ""
+
+    @staticmethod
+    def meant(options: Options) -> ZooPythons:
+        """Environments of zoos' own are this machine's; those of others are not known."""
+        return ZooPythons(options.python, options.zoos if is_here(options.on) else "")
 
     def of(self, zoo: str) -> str:
         """InvalidInput if the zoo's own environment no longer works."""

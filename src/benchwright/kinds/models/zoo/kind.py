@@ -24,8 +24,8 @@ from benchwright.kinds.models.benchmarks import (
     with_profile,
 )
 from benchwright.kinds.models.kind import ModelsKind
+from benchwright.kinds.models.zoo.catalogue import ListedModel
 from benchwright.kinds.models.zoo.interpreters import ZooPythons, is_own_environment
-from benchwright.kinds.models.zoo.listing import ListedModel
 from benchwright.kinds.models.zoo.targets import chosen, is_zoo_target, models_meant, zoo_of
 from benchwright.kinds.sweep import is_variable, named_point, sweep_points, variables
 from benchwright.options.table import Options
@@ -47,7 +47,7 @@ class ZooKind(ModelsKind):
         return is_zoo_target(target)
 
     def read(self, target: str, options: Options) -> list[Benchmark]:
-        pythons = ZooPythons(options.python, options.zoos)
+        pythons = ZooPythons.meant(options)
         models = chosen(
             models_meant(target, pythons),
             tasks=options.tasks,

@@ -9,16 +9,16 @@ import msgspec
 
 from benchwright.core.benchmark import UNPINNED
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.environments.building import EnvironmentBuilder
-from benchwright.environments.built import EnvironmentFolders, Installed
+from benchwright.environments.builder import EnvironmentBuilder
+from benchwright.environments.environment import EnvironmentFolders, Installed
 from benchwright.environments.groups import InstallGroup, Recipe
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.environments.tools import Stopped, Tools
+from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.observer import Observer
-from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.models.zoo.catalogue import forget_listings, listed_zoos
 from benchwright.kinds.models.zoo.interpreters import forget_own_environments
-from benchwright.kinds.models.zoo.listing import forget_listings, listed_zoos
 from benchwright.kinds.models.zoo.trial import environment_of
 from benchwright.kinds.models.zoo.wanted import ALWAYS, Wanted, still_missing
 

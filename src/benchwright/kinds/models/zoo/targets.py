@@ -11,8 +11,8 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.models.script_notes import matches_label
+from benchwright.kinds.models.zoo.catalogue import ListedModel, ListedZoo, listed_zoos
 from benchwright.kinds.models.zoo.interpreters import ZooPythons
-from benchwright.kinds.models.zoo.listing import ListedModel, ListedZoo, listed_zoos
 
 _TARGET = re.compile(r"[A-Za-z][\w-]+:(?![:/\\])[^\s]+", re.ASCII)
 # Corpora of the tools that came before, by their names there; `popular` is short for the last.

@@ -54,12 +54,12 @@ def environment_of(python: str) -> TriedEnvironment:
     """Imports the libraries in a process of their own."""
     argv = [python, "-c", _TRY, json.dumps(_TRIED)]
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             argv, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
         ).stdout
     except subprocess.TimeoutExpired as error:
-        said = (error.stdout or b"").decode(errors="replace")
-    found = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
+        output = (error.stdout or b"").decode(errors="replace")
+    found = [json.loads(line) for line in output.splitlines() if line.startswith('["')]
     return TriedEnvironment(list_packages(site_folders(Path(python))), dict(found))
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.models.corpora import corpus_folder, shipped_corpora
-from benchwright.kinds.models.zoo.listing import listed_zoos
+from benchwright.kinds.models.zoo.catalogue import listed_zoos
 from benchwright.kinds.models.zoo.targets import CORPORA
 
 ALWAYS = ("torch", "numpy")  # outputs are checked with numpy, which torch does not bring

@@ -2,13 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from benchwright.agent.extractors.numbers import read_number
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import MetricSpec
-from benchwright.kinds.spec.observers.identified import CAFFE2, PYTORCH, identified_records, json_lines
-from benchwright.kinds.spec.observers.records import Observed, PrintedLine
+from benchwright.kinds.metric_option import parse_metric_option
+from benchwright.kinds.spec.observers.identified import CAFFE2, LATENCY, PYTORCH, identified_records, json_lines
+from benchwright.kinds.spec.observers.records import NET, Observed, ObserverRecord, PrintedLine
+
+# Result documents of other tools in a program's output: google-benchmark, pytest-benchmark, hyperfine.
+#
+# Print the document with the tool's own option, or a last command such as `cat {TGTDIR}/result.json`. One benchmark in it
+# is the test's own; several are told apart as its parts are. Statistics that a tool computed from its samples are left out.
+
+
+_MOST_TRIES = 64
+_DECODER = json.JSONDecoder()
+_STATISTIC = re.compile(r"_(mean|median|stddev|cv|min|max|BigO|RMS)$")  # before version 1.5 only the name shows it
+_OF_A_ROW = frozenset(
+    "name run_name run_type repetitions repetition_index family_index per_family_instance_index threads iterations "
+    "real_time cpu_time time_unit label".split()
+)
+
+Document = dict[str, object]
+Found = dict[str, object]  # type, metric, unit, values
+
+
+def google_benchmark(lines: Sequence[PrintedLine]) -> Observed:
+    return _read(lines, "google-benchmark", _google_rows)
+
+
+def pytest_benchmark(lines: Sequence[PrintedLine]) -> Observed:
+    return _read(lines, "pytest-benchmark", _pytest_rows)
+
+
+def hyperfine(lines: Sequence[PrintedLine]) -> Observed:
+    return _read(lines, "hyperfine", _hyperfine_rows)
+
+
+def _read(lines: Sequence[PrintedLine], tool: str, rows: Callable[[Document], Iterator[Found]]) -> Observed:
+    observed = Observed()
+    found: list[Found] = []
+    line = lines[0].number if lines else 1
+    for number, document in _documents(lines):
+        more = list(rows(document))
+        line = number if more and not found else line
+        found += more
+    if not found and lines:
+        observed.reject(line, lines[0].text, f"no result of {tool} was printed; have it print its JSON")
+    alone = len({str(each["type"]) for each in found}) == 1
+    for each in found:
+        observed.add_json(each | {"type": NET} if alone else each, line)
+    return observed
+
+
+def _documents(lines: Sequence[PrintedLine]) -> Iterator[tuple[int, Document]]:
+    """Each JSON object that begins at the start of a line, and that line's number."""
+    text = "\n".join(line.text for line in lines)
+    begins, position = [], 0
+    for line in lines:
+        if line.text.lstrip().startswith("{"):
+            begins.append((line.number, position + len(line.text) - len(line.text.lstrip())))
+        position += len(line.text) + 1
+    end = 0
+    for number, begin in begins[:_MOST_TRIES]:
+        if begin < end:
+            continue
+        try:
+            value, end = _DECODER.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield number, value
+
+
+def _google_rows(document: Document) -> Iterator[Found]:
+    for row in _objects(document.get("benchmarks")):
+        if "real_time" not in row or _is_statistic(row) or row.get("error_occurred") or row.get("skipped"):
+            continue
+        name, unit = row.get("run_name") or row.get("name"), row.get("time_unit", "ns")
+        yield {"type": name, "metric": LATENCY, "unit": unit, "value": row["real_time"]}
+        if "cpu_time" in row:
+            yield {"type": name, "metric": "cpu_time", "unit": unit, "value": row["cpu_time"]}
+        for counter, value in row.items():
+            if counter not in _OF_A_ROW and isinstance(value, int | float) and not isinstance(value, bool):
+                yield {"type": name, "metric": counter, "value": value}
+
+
+def _is_statistic(row: Document) -> bool:
+    if "run_type" in row:
+        return row["run_type"] != "iteration"
+    return _STATISTIC.search(str(row.get("name", ""))) is not None
+
+
+def _pytest_rows(document: Document) -> Iterator[Found]:
+    for row in _objects(document.get("benchmarks")):
+        stats = row.get("stats")
+        if isinstance(stats, dict):
+            yield from _one(row.get("fullname") or row.get("name"), stats.get("data"), stats)
+
+
+def _hyperfine_rows(document: Document) -> Iterator[Found]:
+    for row in _objects(document.get("results")):
+        if "command" in row:
+            yield from _one(row["command"], row.get("times"), row)
+
+
+def _one(name: object, samples: object, statistics: Document) -> Iterator[Found]:
+    """The samples; the tool's own median where it did not keep them."""
+    kept = samples if isinstance(samples, list) and samples else statistics.get("median", statistics.get("mean"))
+    if kept is not None:
+        yield {"type": name, "metric": LATENCY, "unit": "s", "values": kept if isinstance(kept, list) else [kept]}
+
+
+def _objects(rows: object) -> list[Document]:
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+# tflite's benchmark_model: a line of statistics for each batch of runs, in microseconds, warm-up first.
+#
+# `count=50 first=108 curr=91 min=90 max=120 avg=98.4 std=7`, or `count=1 curr=101`; with or without `INFO:` before it. It does
+# not print the single runs, so its mean stands for them, beside its first, smallest, largest and standard deviation. Its own
+# statistics are kept as its summary, under the names of specifications.
+
+
+STATISTICS_LINE = "count="
+_LINE = re.compile(r"(?:^|[\s:])count=(\S+)((?:\s+\w+=\S+)*)")
+_PART = re.compile(r"(\w+)=(\S+)")
+_SUMMARY = {"avg": "mean", "min": "p0", "max": "p100", "std": "stdev"}
+_SHOWN = {"first": "first", "min": "min", "max": "max", "std": "std"}  # key → the metric behind `latency.`
+
+
+def tflite_records(lines: Sequence[PrintedLine]) -> Observed:
+    """The last line holds the measured runs, those before it are warm-up; if it cannot be read, nothing was measured."""
+    observed = Observed()
+    found: list[tuple[PrintedLine, dict[str, float]]] = []
+    for line in lines:
+        match = _LINE.search(line.text)
+        if match is None:
+            continue
+        parts = {"count": match[1], **dict(_PART.findall(match[2]))}
+        numbers = {key: n for key, text in parts.items() if (n := read_number(text)) is not None}
+        if line.cut or len(numbers) < len(parts) or not {"avg", "curr"} & numbers.keys():
+            observed.reject(line.number, match[0].strip(), "is cut off" if line.cut else "holds no number")
+        elif math.isfinite(numbers["count"]) and numbers["count"] >= 1:
+            found.append((line, numbers))
+    for line, numbers in found:
+        last = line is found[-1][0] and not any(each.line > line.number for each in observed.unread)
+        _add(observed, LATENCY, numbers.get("avg", numbers.get("curr", 0.0)), line, numbers, warmup=not last)
+        for key, name in _SHOWN.items() if last else ():
+            if key in numbers and numbers["count"] > 1:
+                _add(observed, f"{LATENCY}.{name}", numbers[key], line, numbers)
+    return observed
+
+
+def _add(
+    observed: Observed,
+    metric: str,
+    value: float,
+    line: PrintedLine,
+    numbers: dict[str, float],
+    *,
+    warmup: bool = False,
+) -> None:
+    about: dict[str, object] = {"num_runs": int(numbers["count"])}
+    if metric == LATENCY and "avg" in numbers:
+        about["summary"] = {name: numbers[key] for key, name in _SUMMARY.items() if key in numbers}
+    observed.records.append(
+        ObserverRecord(
+            type=NET, metric=metric, unit="us", values=(value,), line=line.number, about=about, warmup=warmup
+        )
+    )
+
 
 REGEX = "regex"
 _IDENTIFIED = "json_with_identifier_converter"
@@ -50,15 +220,12 @@ def _named(converter: str) -> OutputReader:
     if converter == "json_converter":
         return OutputReader("{", json_lines, "a line of JSON with type, metric and value")
     if converter == "tflite":
-        from benchwright.kinds.spec.observers.tflite import STATISTICS_LINE, tflite_records
-
         return OutputReader(STATISTICS_LINE, tflite_records, "tflite's line 'count=… avg=…'")
-    from benchwright.kinds.spec.observers import documents
 
     read = {
-        "google-benchmark": documents.google_benchmark,
-        "pytest-benchmark": documents.pytest_benchmark,
-        "hyperfine": documents.hyperfine,
+        "google-benchmark": google_benchmark,
+        "pytest-benchmark": pytest_benchmark,
+        "hyperfine": hyperfine,
     }
     return OutputReader("", read[converter], f"{converter}'s JSON")
 
@@ -79,7 +246,6 @@ def patterns_of(converter: str | None, args: Mapping[str, Any]) -> tuple[MetricS
     """The metrics of a converter of regular expressions, written as those of `--metric` are: `"speed[items/s]": "([0-9]+)"`."""
     if converter != REGEX:
         return ()
-    from benchwright.kinds.metric_option import parse_metric_option
 
     return tuple(parse_metric_option(f"{name}=regex:{pattern}") for name, pattern in args.items())
 

@@ -65,7 +65,7 @@ def _about(records: Sequence[ObserverRecord]) -> dict[str, object]:
 
 
 def _own_types(types: Iterable[str], model: str) -> frozenset[str]:
-    """Those that stand for the model itself: the net, else the one named like it."""
+    """The record types of the model itself: the net's, else the one named like the model."""
     known = set(types)
     net = {kind for kind in known if kind.upper() == NET}
     return frozenset(net or ({model} & known))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from benchwright.core.files.artifact import Artifact
-from benchwright.core.inputs.specification import SpecConverter, SpecOutput
+from benchwright.core.artifact import Artifact
 from benchwright.kinds.spec.observers.converters import REGEX, check_converter
 from benchwright.kinds.spec.read.keys import DIRECTORY
+from benchwright.kinds.spec.spec_test import SpecConverter, SpecOutput
 from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import PlacedValues
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from benchwright.core.inputs.specification import METRICS
+from benchwright.kinds.spec.spec_test import METRICS
 from benchwright.kinds.yaml.value_types import ANYTHING, Either, Key, ListOf, MapOf, Schema, Table, WordType
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}", re.ASCII)  # {name} or {files.predict}

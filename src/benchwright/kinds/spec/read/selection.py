@@ -8,11 +8,13 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.kinds.metric_option import check_distinct, metrics_of
+from benchwright.kinds.spec.spec_test import spec_of
 from benchwright.options.table import Options
 
 
 def selected(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmark]:
-    """Those that `--task` names by the test's or the model's name, with the metrics that `--metric` adds."""
+    """The tests that `--task` names, by test or by model, with the metrics of `--metric`."""
     found = list(benchmarks)
     if options.tasks:
         known = {name for b in benchmarks for name in _names(b)}
@@ -22,8 +24,6 @@ def selected(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmar
                 raise InvalidInput(f"there is no test '{name}'", where="--task", remedy=remedy)
         found = [b for b in benchmarks if _names(b) & set(options.tasks)]
     if options.metrics or any(len(b.metrics) > 1 for b in found):
-        from benchwright.kinds.metric_option import check_distinct, metrics_of
-
         found = [msgspec.structs.replace(b, metrics=b.metrics + metrics_of(options)) for b in found]
         for benchmark in found:
             check_distinct(benchmark.metrics)
@@ -32,7 +32,7 @@ def selected(benchmarks: Sequence[Benchmark], options: Options) -> list[Benchmar
 
 def _names(benchmark: Benchmark) -> set[str]:
     """With a control, both sides have the test's own name, too: `net-1` means `net-1 control` and `net-1 treatment`."""
-    test = benchmark.spec
+    test = spec_of(benchmark)
     if test is None:
         return {benchmark.name}
     return {benchmark.name, benchmark.name.removesuffix(f" {test.side}"), test.identifier, test.model}

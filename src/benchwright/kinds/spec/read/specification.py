@@ -12,17 +12,17 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
-from benchwright.kinds.naming import with_unique_names
+from benchwright.core.revision import CONTROL, TREATMENT, RevisionInfo
+from benchwright.kinds.names import with_unique_names
+from benchwright.kinds.spec.dialects import usual_command
 from benchwright.kinds.spec.observers.converters import patterns_of
 from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.document import load
 from benchwright.kinds.spec.read.keys import META
-from benchwright.kinds.spec.read.seed_command import command_of
 from benchwright.kinds.spec.read.tests import ReadTest, tests_of
+from benchwright.kinds.spec.spec_test import KIND, SpecTest, with_spec
 from benchwright.kinds.yaml.value_types import PlacedValues, check
 
-KIND = "spec"
 _MOST_FOLDERS_UP = 4  # paths of 2018 are relative to a folder above
 _MOST_FILES = 10_000
 
@@ -51,7 +51,7 @@ def read_specification(path: str, options: SpecOptions) -> list[Benchmark]:
 
 
 def specification_faults(path: str) -> list[InvalidInput]:
-    """What is wrong with a specification, or with each file of a list."""
+    """The faults of a specification, or of each file of a list."""
     try:
         return [read.fault for read in _tests_below(path, {}, (), None) if isinstance(read, FaultyFile)]
     except InvalidInput as fault:
@@ -121,7 +121,7 @@ def _benchmarks(read: ReadTest, options: SpecOptions, pair: str) -> list[Benchma
 
     Without one, a test of a model with steps of its own is a pair by itself, so that the model's tests stay in order.
     """
-    treatment = options.treatment or SpecRevision()
+    treatment = options.treatment or RevisionInfo()
     if options.control is None:
         return [_benchmark(read, options, None, treatment, pair if read.in_order else "")]
     return [
@@ -130,7 +130,7 @@ def _benchmarks(read: ReadTest, options: SpecOptions, pair: str) -> list[Benchma
     ]
 
 
-def _benchmark(read: ReadTest, options: SpecOptions, side: str | None, revision: SpecRevision, pair: str) -> Benchmark:
+def _benchmark(read: ReadTest, options: SpecOptions, side: str | None, revision: RevisionInfo, pair: str) -> Benchmark:
     test = _completed(read.test, options, side, revision)
     lines = test.commands or ("",)  # empty: for our runtimes
     known = {
@@ -146,7 +146,7 @@ def _benchmark(read: ReadTest, options: SpecOptions, side: str | None, revision:
     env = {**read.env}
     if side is not None:
         env["AIBENCH_TREATMENT_GROUP"] = "1" if side == TREATMENT else "0"
-    return Benchmark(
+    made = Benchmark(
         name=_name(test) + (f" {side}" if side else ""),
         kind=KIND,
         workload=Command(argv=(" && ".join(lines),), cwd=os.path.dirname(test.path), shell=True),
@@ -158,11 +158,11 @@ def _benchmark(read: ReadTest, options: SpecOptions, side: str | None, revision:
         labels={key: value for key, value in known.items() if value} | options.labels,
         notes=read.notes,
         pair=pair,
-        spec=test,
     )
+    return with_spec(made, test)
 
 
-def _completed(test: SpecTest, options: SpecOptions, side: str | None, revision: SpecRevision) -> SpecTest:
+def _completed(test: SpecTest, options: SpecOptions, side: str | None, revision: RevisionInfo) -> SpecTest:
     """With what the command line says."""
     programs = {**options.programs, **revision.programs}
     arguments = test.arguments
@@ -182,13 +182,13 @@ def _completed(test: SpecTest, options: SpecOptions, side: str | None, revision:
         offline=options.offline,
         build_folder=_build_folder(programs),
         side=side,
-        revision=revision if revision != SpecRevision() else None,
+        revision=revision if revision != RevisionInfo() else None,
         run_type=options.run_type,
         regressed_types=options.regressed_types,
         android_dir=options.android_dir,
     )
-    if not test.commands and test.program is not None:
-        test = msgspec.structs.replace(test, commands=(command_of(test, test.framework or ""),))
+    if not test.commands and test.program is not None and (line := usual_command(test)) is not None:
+        test = msgspec.structs.replace(test, commands=(line,))
     return test
 
 

@@ -9,7 +9,8 @@ from benchwright.core.job import Job
 from benchwright.kinds.spec.plan import LaunchFolders, outputs_of
 from benchwright.kinds.spec.results.goldens import COMPARED, WRITTEN, OutputPair, compared
 from benchwright.kinds.spec.setup import paths_here
-from benchwright.record.reading import Event
+from benchwright.kinds.spec.spec_test import spec_of
+from benchwright.record.stream_file import Event
 
 _MOST_BYTES = 16 << 20
 
@@ -26,11 +27,11 @@ class OutputExaminer:
     def examine(self, benchmark: Benchmark, job: Job) -> list[Event]:
         """An event for each golden output of a test that ran a program, and for each output that holds results; runtimes
         compare theirs themselves."""
-        test = benchmark.spec
+        test = spec_of(benchmark)
         converted = [] if test is None else [each for each in test.output_files if each.converter is not None]
         if test is None or not (test.goldens or converted) or not test.commands:
             return []
-        written = outputs_of(test, LaunchFolders.below(os.path.dirname(job.stream), test, job.id), str(job.repeat or 0))
+        written = outputs_of(test, LaunchFolders.below(os.path.dirname(job.stream), test, job.id), str(job.launch or 0))
         read = [_lines_of(each.key, written[each.key]) for each in converted]
         goldens = paths_here(test, test.goldens)
         pairs = [OutputPair(g.key, written[g.key], goldens.get(g.key)) for g in test.goldens]

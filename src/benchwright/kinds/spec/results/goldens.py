@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from benchmodels.check.array_files import UnreadableArray, read_array
+from benchmodels.check.goldens import golden_error
+from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.files.artifact import Artifact
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.status import Reason, Status
-from benchwright.record.reading import Event
+from benchwright.record.stream_file import Event
 from benchwright.record.verdict import LaunchVerdict
 
 COMPARED = "compared"  # the event of one output
@@ -43,8 +45,6 @@ def compared(pairs: Iterable[OutputPair], tolerance: Mapping[str, float]) -> lis
 
 def _compared(pair: OutputPair, tolerance: Mapping[str, float]) -> Event:
     # These import numpy, which only runs with golden outputs need.
-    from benchmodels.check.array_files import UnreadableArray, read_array
-    from benchmodels.check.goldens import golden_error
 
     made: Event = {"event": COMPARED, "output": pair.name}
     if pair.golden is None:

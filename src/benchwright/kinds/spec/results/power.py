@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from benchwright.core.inputs.specification import SpecPower
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.kinds.spec.results.battery import BatteryUse
-from benchwright.record.reading import Event
+from benchwright.kinds.spec.spec_test import SpecPower
 from benchwright.record.samples import COUNTERS
+from benchwright.record.stream_file import Event
 
 POWER, ENERGY = "power", "energy"
 NO_COUNTER = (

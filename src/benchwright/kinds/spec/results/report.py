@@ -8,15 +8,15 @@ from functools import partial
 
 import msgspec
 
-from benchwright.core.inputs.specification import ERROR, POWER, SpecTest
-from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result
 from benchwright.core.status import Status
+from benchwright.core.summary import Summary
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
 from benchwright.kinds.spec.results import power
 from benchwright.kinds.spec.results.statistics import statistics_of
+from benchwright.kinds.spec.spec_test import ERROR, POWER, SpecTest, spec_of
 from benchwright.report.base import Contribution, Report, joined
 from benchwright.report.document import Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import metric_name
@@ -48,7 +48,7 @@ def contribution(report: Report) -> Contribution:
 
 
 def _of_tests(report: Report) -> Contribution:
-    tests = {n: (r, r.benchmark.spec) for n, r in enumerate(report.run.results) if r.benchmark.spec is not None}
+    tests = {n: (r, test) for n, r in enumerate(report.run.results) if (test := spec_of(r.benchmark)) is not None}
     sections, bodies = [], {}
     for number, (result, test) in tests.items():
         summaries = report.summaries.get(result.benchmark.name, ())

@@ -1,4 +1,4 @@
-"""The statistics that a test asks for, with FAI-PEP's meaning: of all measured samples; percentiles interpolate linearly, and
+"""The statistics that a test asks for, of all measured samples: percentiles interpolate linearly, and
 the standard deviation is the population's."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
+from benchwright.core.aggregates import percentile
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.numbers.aggregates import percentile
 from benchwright.core.run import Result
 from benchwright.core.status import Status
 from benchwright.kinds.spec.observers.records import number_in
@@ -68,14 +68,14 @@ def printed_summary(records: Sequence[Mapping[str, object]]) -> dict[str, float]
     runs = [number_in(record.get("num_runs")) or 1.0 for record in records]
     shared = [name for name in found[0] if all(name in each for each in found)]
     columns = {name: [each[name] for each in found] for name in shared}
-    told: dict[str, float] = {name: min(columns[name]) for name in ("p0", "min") if name in columns}
-    told |= {name: max(columns[name]) for name in ("p100", "max") if name in columns}
+    figures: dict[str, float] = {name: min(columns[name]) for name in ("p0", "min") if name in columns}
+    figures |= {name: max(columns[name]) for name in ("p100", "max") if name in columns}
     if "mean" in columns:
-        told["mean"] = mean = _weighted(columns["mean"], runs)
+        figures["mean"] = mean = _weighted(columns["mean"], runs)
         if "stdev" in columns:
             squares = [s**2 + (m - mean) ** 2 for s, m in zip(columns["stdev"], columns["mean"], strict=True)]
-            told["stdev"] = math.sqrt(_weighted(squares, runs))
-    return {name: told[name] for name in shared if name in told}
+            figures["stdev"] = math.sqrt(_weighted(squares, runs))
+    return {name: figures[name] for name in shared if name in figures}
 
 
 def _numbers_in(summary: object) -> dict[str, float]:

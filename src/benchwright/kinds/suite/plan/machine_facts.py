@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.machine import Machine
-from benchwright.core.node.system import Node, System
+from benchwright.core.system import Node, System
 from benchwright.kinds.suite.plan.system_options import check_options, switch, whole_number
 
 _SAME_NAME = ("cpu", "cuda", "xpu", "hpu", "mps", "xla", "ipu", "mtia")  # arch and torch's device are one word

@@ -1,33 +1,165 @@
-"""The commands of a suite's benchmarks: interpreter, launcher, voir, server and container put together."""
+"""The commands of a suite's benchmarks: interpreter, launcher, runner, server and container put together."""
 
 from __future__ import annotations
 
 import os.path
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Script
-from benchwright.core.errors import InvalidInput, UnfilledWord
-from benchwright.core.node.system import SuitePaths
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Launcher, Script
+from benchwright.core.errors import InvalidInput, UnfilledWord, did_you_mean
 from benchwright.core.status import Reason
-from benchwright.kinds.suite.benchfile.benchfile import read_benchfile
+from benchwright.core.system import Container, SuitePaths
+from benchwright.kinds.suite.dialect import DIALECTS, Claim, DialectPlan, Variables, claim, described, variables_of
 from benchwright.kinds.suite.error_locations import words_placed
-from benchwright.kinds.suite.plan.containers import contained
 from benchwright.kinds.suite.plan.filled_words import FilledWords, filled_words
-from benchwright.kinds.suite.plan.launchers import DEFAULT_PORT, STATIC, Gathering, launched
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
-from benchwright.kinds.suite.plan.obeyed import RUN_IN_ORDER, ObeyedPlan, obeyed_plan
 from benchwright.kinds.suite.plan.process_environment import (
     BenchmarkPlace,
-    MilabenchConfig,
     device_variables,
     node_variables,
 )
 from benchwright.kinds.suite.plan.system_options import text, whole_number
-from benchwright.kinds.suite.words.expressions import ExpressionError, evaluate
-from benchwright.kinds.suite.words.placeholders import Context, PlaceholderError, fill
+from benchwright.kinds.suite.templating.expressions import ExpressionError, evaluate
+from benchwright.kinds.suite.templating.placeholders import Context, PlaceholderError, fill
 from benchwright.plan.base import JobCommand, PlanContext, Planner
 from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
+
+# The command line that runs a command inside a container.
+
+
+# What the agent adds to the environment of the program it starts, which here is the engine.
+_AGENTS_VARIABLES = (
+    "BENCHPROBE_CONFIG",
+    "BENCHWRIGHT_JOB",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+)
+
+
+def contained(
+    container: Container,
+    words: Sequence[str],
+    *,
+    cwd: str,
+    folders: Iterable[str],
+    variables: Iterable[str],
+    context: Context,
+    image: str | None = None,
+) -> tuple[str, ...]:
+    """`words` in `container`, of `image` if there is one instead of its own: `folders` are there under their own paths, so that what is written there is found here.
+
+    Variables are passed by name, so that their values stay out of the command line; one that is not set stays so.
+    """
+    try:
+        image = image or fill(container.image, context)
+        given = [fill(word, context) for word in container.args]
+    except PlaceholderError as error:
+        raise InvalidInput(error.what, where="system.docker", remedy=error.remedy, text=error.text) from None
+    command = [container.executable, "run", *_without_terminal(given)]
+    if "--rm" not in given:
+        command.append("--rm")
+    for folder in outermost(folders):
+        command += ["-v", f"{folder}:{folder}"]
+    for name in dict.fromkeys([*variables, *_AGENTS_VARIABLES]):
+        command += ["-e", name]
+    return (*command, "-w", cwd, image, *words)
+
+
+def outermost(folders: Iterable[str]) -> list[str]:
+    """`folders` without those inside another of them."""
+    kept: list[str] = []
+    for folder in sorted({os.path.normpath(f) for f in folders}):
+        if not any(folder == k or folder.startswith(k.rstrip("/") + "/") for k in kept):
+            kept.append(folder)
+    return kept
+
+
+def _without_terminal(words: Sequence[str]) -> list[str]:
+    """A measured program has no terminal, and engines refuse to give it one."""
+    kept = []
+    for word in words:
+        if word in ("-t", "--tty", "--tty=true"):
+            continue
+        kept.append("-i" if word in ("-it", "-ti") else word)
+    return kept
+
+
+# Programs that start one process for each device: their command lines.
+
+
+DEFAULT_PORT = 29400
+STATIC = "static"  # torchrun's plain rendezvous: every node gets its rank and the address of the first
+
+
+class Gathering(msgspec.Struct, frozen=True):
+    """Where the processes of one launch meet: `processes` on each of `machines`, of which this is number `rank`."""
+
+    processes: int
+    machines: int = 1
+    rank: int = 0
+    address: str = "127.0.0.1"  # of the main machine
+    port: int = DEFAULT_PORT
+    backend: str = STATIC
+    name: str = "benchwright"
+    deepspeed: bool = False
+    cpu: bool = False  # no accelerator is to be used
+
+
+def launched(launcher: Launcher, python: str, program: tuple[str, ...], gathering: Gathering) -> tuple[str, ...]:
+    """The command that starts `program` (a script and its words, or `-m`, a module and its words) on this machine."""
+    compose = _LAUNCHERS.get(launcher.name)
+    if compose is None:
+        raise InvalidInput(
+            f"'{launcher.name}' is not a launcher",
+            remedy=did_you_mean(launcher.name, _LAUNCHERS) or f"use {' or '.join(_LAUNCHERS)}",
+        )
+    return (python, *compose(gathering), *launcher.args, *program)
+
+
+def _torchrun(gathering: Gathering) -> list[str]:
+    words = ["-m", "torch.distributed.run"]
+    if gathering.machines == 1:
+        words += ["--standalone", "--nnodes=1"]
+    elif gathering.backend == STATIC:
+        words += [
+            f"--nnodes={gathering.machines}",
+            f"--node-rank={gathering.rank}",
+            f"--master-addr={gathering.address}",
+            f"--master-port={gathering.port}",
+        ]
+    else:
+        words += [
+            f"--nnodes={gathering.machines}",
+            f"--rdzv-backend={gathering.backend}",
+            f"--rdzv-endpoint={gathering.address}:{gathering.port}",
+            f"--rdzv-id={gathering.name}",
+            f"--rdzv-conf=is_host={int(gathering.rank == 0)}",
+        ]
+    return [*words, f"--nproc-per-node={gathering.processes}"]
+
+
+def _accelerate(gathering: Gathering) -> list[str]:
+    total = gathering.processes * gathering.machines
+    words = ["-m", "accelerate.commands.launch", f"--num_processes={total}", f"--num_machines={gathering.machines}"]
+    if gathering.machines > 1:
+        words += [
+            f"--machine_rank={gathering.rank}",
+            f"--main_process_ip={gathering.address}",
+            f"--main_process_port={gathering.port}",
+        ]
+    if gathering.deepspeed:
+        return [*words, "--use_deepspeed", "--deepspeed_multinode_launcher=standard", "--zero_stage=2"]
+    if gathering.cpu:
+        return [*words, "--cpu"]
+    return [*words, "--multi_gpu"] if total > 1 else words
+
+
+_LAUNCHERS = {"torchrun": _torchrun, "accelerate": _accelerate}
+
 
 BATCH_SIZE = "BENCHWRIGHT_BATCH_SIZE"
 _IMAGES_PYTHON = "python"
@@ -55,14 +187,14 @@ class SuitePlanner(Planner):
         self._port = whole_number(paths.system, "torchrun", "port") or DEFAULT_PORT
         self._backend = text(paths.system, "torchrun", "backend") or STATIC
         self._parts: dict[str, _Parts] = {}
-        self._obeyed: dict[str, ObeyedPlan | None] = {}
-        self._has_methods: dict[str, bool] = {}  # folder → whether its benchfile overrides any
+        self._own_plans: dict[str, DialectPlan] = {}
+        self._claims: dict[str, Claim] = {}  # by folder
 
     def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
         if (missing := lacks_capability(benchmark, self._facts)) is not None:
             return missing
         try:
-            self._obeyed_plan(benchmark)
+            self._own_plan(benchmark)
         except InvalidInput as error:
             return Reason.MISCONFIGURED, error.on_one_line
         return None
@@ -72,36 +204,41 @@ class SuitePlanner(Planner):
         folder = benchmark.folder
         if folder is not None and folder.launcher is not None:
             return f"{benchmark.name} is started by {folder.launcher.name}, whose processes cannot take turns"
-        if folder is not None and (folder.voir is not None or folder.serving is not None):
-            runner = "voir" if folder.voir is not None else "a server"
+        if folder is not None and (folder.runner is not None or folder.serving is not None):
+            runner = folder.runner.name if folder.runner is not None else "a server"
             return f"{benchmark.name} is run by {runner}, which cannot take turns"
         return None
 
     def slots(self, benchmark: Benchmark) -> list[ProcessSlot]:
-        obeyed = self._obeyed_plan(benchmark)
-        return obeyed.slots if obeyed is not None else suite_slots(benchmark, self._facts)
+        own = self._own_plan(benchmark)
+        return own.slots if own is not None else suite_slots(benchmark, self._facts)
 
-    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, launch: int | None) -> JobCommand:
         with words_placed([benchmark]):
-            return self._command(benchmark, slot, job, repeat)
+            return self._command(benchmark, slot, job, launch)
 
-    def _command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+    def _command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, launch: int | None) -> JobCommand:
         parts = self._parts_of(benchmark)
-        obeyed, cwd = self._obeyed_plan(benchmark), parts.cwd
-        tag = obeyed.processes[slot].tag if obeyed is not None else None
-        env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(slot, repeat, tag)}
+        own, cwd = self._own_plan(benchmark), parts.cwd
+        about = parts.described(slot, launch, own.tag(slot) if own is not None else None)
+        env = {**parts.env, **about}
         env |= device_variables(slot, self._facts)
         env |= node_variables(slot, self._port)
-        if obeyed is not None:
-            argv, files, data_file = self._obeyed_argv(obeyed, parts, slot, job, env)
-            cwd = obeyed.processes[slot].cwd
+        if own is not None:
+            contained, stem = self._paths.system.container is not None, os.path.join(self.context.folder, job)
+            process = own.process(slot, self._python(parts.place.python), stem, parts.words.fill, contained=contained)
+            argv, files, data_file, cwd = process.argv, process.files, process.data_file, process.cwd or cwd
+            dialect = process.dialect
+            env |= process.env  # as it is: what the entry says, with its placeholders filled, comes after it
         else:
-            argv, files, data_file = self._argv(parts, slot, job, env)
+            argv, files, data_file, dialect = self._argv(parts, slot, job, env)
         env |= parts.words.env
         if self._paths.system.container is not None:
             argv = self._in_container(parts, argv, env)
         place = parts.place
-        return JobCommand(argv, cwd, env, place.program_folders, files, data_file, folders=place.made_folders)
+        return JobCommand(
+            argv, cwd, env, place.program_folders, files, data_file, dialect, place.made_folders, tuple(about)
+        )
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         parts = self._parts_of(benchmark)
@@ -126,61 +263,51 @@ class SuitePlanner(Planner):
 
     def _argv(
         self, parts: _Parts, slot: ProcessSlot, job: str, env: dict[str, str | None]
-    ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
-        """The words, the files they name, and the file for voir's events, whose descriptor is set in `env`."""
+    ) -> tuple[tuple[str, ...], dict[str, str], str | None, str | None]:
+        """The words, the files they name, and the file and the dialect of the runner's events, whose descriptor is set in `env`."""
         folder, python = parts.place.folder, self._python(parts.place.python)
         if parts.script is None:
             words = ("/bin/sh", "-c", *parts.words.args) if parts.shell else parts.words.args
-            return self._served(parts, python, words), {}, None
+            return self._served(parts, python, words), {}, None, None
         program: tuple[str, ...] = (*_started(parts.script, parts.cwd), *parts.words.args)
         files: dict[str, str] = {}
-        data_file = None
-        if folder.voir is not None:
-            config = os.path.join(self.context.folder, f"{job}.voir.json")
-            files = {config: parts.voir_config} if folder.voir else {}
-            program = ("-m", "voir", *(("--config", config) if folder.voir else ()), *program)
-            # Neither a launcher's children nor a container inherit descriptor 3: there, events are hidden in the output.
-            inherits = folder.launcher is None and self._paths.system.container is None
-            env["DATA_FD"] = "3" if inherits else "1"
-            data_file = os.path.join(self.context.folder, f"{job}.voir") if inherits else None
+        data_file = stream_dialect = None
+        if folder.runner is not None:
+            dialect = DIALECTS.load(folder.runner.dialect, where=folder.path)()
+            contained = folder.launcher is not None or self._paths.system.container is not None
+            run = dialect.run(
+                folder.runner,
+                program,
+                os.path.join(self.context.folder, job),
+                contained=contained,
+                together=slot.together > 1 and slot.reports == "always",
+            )
+            program, files, data_file, stream_dialect = run.argv, run.files, run.data_file, run.dialect
+            env |= run.env
         if folder.launcher is not None:
             launcher = msgspec.structs.replace(folder.launcher, args=parts.words.launcher_args)
             argv = launched(launcher, python, program, self._gathering(folder, slot, job))
         else:
             argv = (python, *program)
-        return self._served(parts, python, argv), files, data_file
+        return self._served(parts, python, argv), files, data_file, stream_dialect
 
-    def _obeyed_plan(self, benchmark: Benchmark) -> ObeyedPlan | None:
-        path = benchmark.folder.path if benchmark.folder is not None else ""
-        if path not in self._has_methods:
-            self._has_methods[path] = bool(read_benchfile(path).overridden)
-        if not self._has_methods[path]:
+    def _claim(self, folder: str) -> Claim:
+        if folder not in self._claims:
+            self._claims[folder] = claim(folder)
+        return self._claims[folder]
+
+    def _own_plan(self, benchmark: Benchmark) -> DialectPlan | None:
+        """None if the folder does not define how to run, or the entry overrides it."""
+        if benchmark.folder is None:
             return None
-        if benchmark.name not in self._obeyed:
+        dialect, facts = self._claim(benchmark.folder.path)
+        if dialect is None or not facts.follows("run", benchmark.folder.config):
+            return None
+        if benchmark.name not in self._own_plans:
             place = BenchmarkPlace(benchmark, self._paths)
             fill = lambda word: self._parts_of(benchmark).words.fill(word)  # noqa: E731
-            self._obeyed[benchmark.name] = obeyed_plan(benchmark, place, self._facts, fill)
-        return self._obeyed[benchmark.name]
-
-    def _obeyed_argv(
-        self, obeyed: ObeyedPlan, parts: _Parts, slot: ProcessSlot, job: str, env: dict[str, str | None]
-    ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
-        """As `_argv`, of a process that the benchfile planned."""
-        config, process = os.path.join(self.context.folder, f"{job}.voir.json"), obeyed.processes[slot]
-        in_order = os.path.join(self.context.folder, RUN_IN_ORDER.name)
-        argv = obeyed.words(slot, self._python(parts.place.python), config, in_order, parts.words.fill)
-        env |= process.env  # as it is: what the entry says, with its placeholders filled, comes after it
-        files = {config: parts.voir_config} if config in argv else {}
-        if in_order in argv:
-            files[in_order] = RUN_IN_ORDER.read_text(encoding="utf-8")
-        if process.use_stdout:
-            env |= {"MILABENCH_USE_STDOUT": "1"}
-        # Only voir itself, started by us, inherits descriptor 3: else, events are hidden in the output.
-        inherits = argv[1:3] == ("-m", "voir") and not process.use_stdout and self._paths.system.container is None
-        runs_voir = any(os.path.basename(word) == "voir" for word in argv)
-        if process.logs and (process.use_stdout or runs_voir):
-            env["DATA_FD"] = "3" if inherits else "1"
-        return argv, files, os.path.join(self.context.folder, f"{job}.voir") if inherits else None
+            self._own_plans[benchmark.name] = dialect.plan(benchmark, place, self._facts, fill)
+        return self._own_plans[benchmark.name]
 
     def _python(self, python: str) -> str:
         """In a container: an environment of ours, which is mounted under its own path, or else the image's own."""
@@ -259,8 +386,7 @@ class _Parts(msgspec.Struct, frozen=True):
     shell: bool
     words: FilledWords
     env: dict[str, str | None]
-    configuration: MilabenchConfig
-    voir_config: str
+    described: Callable[[ProcessSlot, int | None, tuple[str, ...] | None], Variables]
 
     @classmethod
     def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts, run_name: str) -> _Parts:
@@ -268,7 +394,7 @@ class _Parts(msgspec.Struct, frozen=True):
         if not isinstance(workload, Script | Command):
             raise InvalidInput(f"{benchmark.name} is neither a script nor a command", where=benchmark.source)
         words = filled_words(benchmark, place, paths, facts)
-        env = place.variables(facts)
+        env = variables_of(place, facts)
         if words.batch_size is not None:
             env[BATCH_SIZE] = str(words.batch_size.size)
         return cls(
@@ -278,8 +404,7 @@ class _Parts(msgspec.Struct, frozen=True):
             shell=isinstance(workload, Command) and workload.shell,
             words=words,
             env=env,
-            configuration=MilabenchConfig(benchmark, place, facts, run_name),
-            voir_config=msgspec.json.encode(place.folder.voir or place.folder.config.get("voir") or {}).decode(),
+            described=described(benchmark, place, facts, run_name),
         )
 
 

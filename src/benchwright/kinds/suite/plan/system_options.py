@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.node.system import OPTION_KEYS, System
+from benchwright.core.system import OPTION_KEYS, System
 
 
 def check_options(system: System) -> None:
@@ -54,10 +54,10 @@ def text(system: System, section: str, key: str) -> str | None:
 def switch(system: System, section: str, key: str) -> bool:
     """Whether the option is on: true, 1, "yes"…"""
     value = _section(system, section).get(key)
-    said = str(value).strip().lower()
-    if value is None or said in ("0", "false", "no", "off", ""):
+    word = str(value).strip().lower()
+    if value is None or word in ("0", "false", "no", "off", ""):
         return False
-    if said in ("1", "true", "yes", "on"):
+    if word in ("1", "true", "yes", "on"):
         return True
     raise InvalidInput(f"'{value}' is neither on nor off", where=f"options.{section}.{key}", remedy="write 1 or 0")
 

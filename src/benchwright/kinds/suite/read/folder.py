@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchwright.core.benchmark import BenchmarkFolder, Environment, Launcher, Serving
-from benchwright.environments.local_packages import required_packages
-from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, PROGRAMS, BenchFacts
+from benchwright.kinds.suite.folder_facts import BENCHFILE, PROGRAMS, FolderFacts
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
 from benchwright.kinds.yaml.merge import APPEND, is_append
@@ -22,7 +21,7 @@ _UNSAFE = re.compile(r"[/\0]")
 DEFAULT_SERVER = "server.py"
 
 
-def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder:
+def folder_of_entry(entry: dict[str, Any], facts: FolderFacts) -> BenchmarkFolder:
     """The folder of an entry, from the `facts` about it; Wrong points at an invalid key."""
     git, branch = _repository(entry)
     return BenchmarkFolder(
@@ -32,11 +31,10 @@ def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder
         branch=branch,
         prepare_script=_prepare(entry, facts),
         main_script=main_script(entry, facts),
-        voir=(entry.get("voir") or {}) if _under_voir(entry, facts) else None,
+        runner=facts.runner(entry),
         launcher=_launcher(entry),
         serving=_serving(entry),
         config=entry,
-        benchmate=facts.benchmate,
     )
 
 
@@ -45,14 +43,7 @@ def has_program(entry: Mapping[str, object]) -> bool:
     return any(entry.get(key) for key in ("definition", *PROGRAMS))
 
 
-def _under_voir(entry: dict[str, Any], facts: BenchFacts) -> bool:
-    """benchmate hands its figures to voir; a benchfile with a plan of its own says itself what voir runs."""
-    if entry.get("command"):
-        return False
-    return facts.uses_voir or (facts.benchmate is not None and facts.has_usual_plan(entry))
-
-
-def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
+def environment_of(entry: dict[str, Any], facts: FolderFacts) -> Environment:
     """The environment of an entry, from the `facts` about its folder; Wrong points at an invalid key."""
     pip, variant = entry.get("pip") or {}, entry.get("install_variant")
     return Environment(
@@ -60,20 +51,13 @@ def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
         folder=facts.folder,
         requirements=facts.requirements,
         variant=None if variant in (None, ARCH, "{arch}") else folder_name(entry, "install_variant"),
-        packages=_packages(facts),
+        packages=facts.packages,
         constraints=_lines(pip.get("constraints")),
         pip_args=tuple(word for line in _lines(pip.get("args")) for word in line.split()),
         python=_python(entry.get("venv"), facts.folder),
-        local_packages=(facts.benchmate,) if facts.benchmate is not None else (),
-        own_steps=os.path.join(facts.folder, BENCHFILE) if facts.obeyed(INSTALL_METHODS, entry) else None,
+        local_packages=facts.local_packages,
+        own_steps=os.path.join(facts.folder, BENCHFILE) if facts.follows("install", entry) else None,
     )
-
-
-def _packages(facts: BenchFacts) -> tuple[str, ...]:
-    """Packages the folder needs beyond its requirements files."""
-    benchmate = required_packages(facts.benchmate) if facts.benchmate is not None else ()
-    voir = facts.uses_voir or facts.benchmate is not None
-    return tuple(dict.fromkeys((*(("voir",) if voir else ()), *benchmate)))
 
 
 def _python(venv: object, folder: str) -> str | None:
@@ -104,7 +88,7 @@ def folder_name(entry: dict[str, object], key: str) -> str:
     return name
 
 
-def main_script(entry: dict[str, Any], facts: BenchFacts) -> str:
+def main_script(entry: dict[str, Any], facts: FolderFacts) -> str:
     """Relative to the folder: the client's, the entry's, or what the folder says."""
     client = entry.get("client") or {}
     return str(client.get("script") or entry.get("script") or entry.get("main") or facts.main_script)
@@ -147,7 +131,7 @@ def _repository(entry: dict[str, object]) -> tuple[str | None, str | None]:
     return git, str(definition.get("branch") or "main")
 
 
-def _prepare(entry: dict[str, object], facts: BenchFacts) -> str | None:
+def _prepare(entry: dict[str, object], facts: FolderFacts) -> str | None:
     given = entry.get("prepare")
     if given is None or given is True:
         return facts.prepare_script
@@ -205,7 +189,7 @@ def _serving(entry: dict[str, Any]) -> Serving | None:
 
 def argv_words(argv: Any) -> tuple[str, ...]:
     """The words. In a map: `true` gives the key alone, null and false nothing, a list is joined by commas; behind the key
-    `--` stands a list of words that are taken as they are. Keys alone that are no options come first, as in milabench:
+    `--` stands a list of words that are taken as they are. Keys alone that are no options come first:
     an entry's subcommand goes before the options that it inherits."""
     if argv is None:
         return ()

@@ -1,6 +1,6 @@
 """`inherits`: an entry is laid over the one it names, tags are added up; `*` is laid over every entry last.
 
-It happens as milabench does it: entry by entry in the order of the files, in place. An entry that comes before what it inherits
+It happens entry by entry in the order of the files, in place. An entry that comes before what it inherits
 takes it as it is written; one that comes after takes it as it has become, `*` included.
 """
 

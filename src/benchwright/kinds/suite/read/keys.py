@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from benchwright.core.errors import did_you_mean
+from benchwright.kinds.suite.dialect import SuiteDialect, dialects
 from benchwright.kinds.yaml.merge import DELETE
 from benchwright.kinds.yaml.value_types import (
     ANYTHING,
@@ -56,42 +58,6 @@ _PLAN = Table(
         "n": Key(count(1, "a number of processes"), "of njobs"),
         "launcher": Key(_LAUNCHER, "what starts the processes of a job"),
     },
-)
-_VOIR = Table(
-    "voir",
-    {
-        "options": Key(
-            Table(
-                "voir.options",
-                {
-                    "stop": Key(
-                        Either(
-                            (
-                                count(0, "a number of observations"),
-                                Table(
-                                    "stop",
-                                    {
-                                        "steps": Key(count(1, "a number of steps"), "measured steps"),
-                                        "seconds": Key(DURATION, "measured time"),
-                                    },
-                                ),
-                            )
-                        ),
-                        "how many observations are measured; {steps: N} or {seconds: T} instead",
-                    ),
-                    "interval": Key(DURATION, 'how long one observation takes, such as "1s"; a number: so many steps'),
-                    "skip": Key(number(says="a number of observations", example="0 or more", least=0), "warm-up"),
-                    "gpu_poll": Key(
-                        number(says="a number of seconds", example="0.5", least=0), "how often GPUs are looked at"
-                    ),
-                    "dash": Key(ANYTHING, "voir's own dashboard"),
-                },
-                open=True,
-            ),
-            "settings of the script's voirfile",
-        )
-    },
-    open=True,
 )
 _VALIDATION = Table(
     "validation",
@@ -154,94 +120,98 @@ def _side(noun: str, script: str) -> ValueType:
     )
 
 
-ENTRY = Table(
-    "an entry",
-    {
-        "inherits": Key(text(), "the entry that this one is laid over"),
-        "enabled": Key(FLAG, "false: not run unless --select names it"),
-        "name": Key(text(), "of a job of a matrix, with {key} for the values"),
-        "description": Key(ANYTHING, "for readers"),
-        "notes": Key(ANYTHING, "for readers"),
-        "url": Key(_TEXTS, "where its model or data come from"),
-        "group": Key(text(), "of benchmarks that share an extra folder; default: the name"),
-        "tags": Key(Either((text(), ListOf(SCALAR))), "words for --select; those of what it inherits are added"),
-        "tag": Key(ANYTHING, "parts of the names of files"),
-        "weight": Key(number(says="a weight", example="0 or more", least=0), "in the score"),
-        "definition": Key(
-            Either(
-                (
-                    text(),
-                    Table(
-                        "a definition",
-                        {
-                            "git": Key(text(), "the repository to clone"),
-                            "branch": Key(text(), "of the repository; default: main"),
-                        },
-                    ),
-                )
-            ),
-            "the folder that holds main.py, relative to the file, or {git, branch}",
+_OWN = {
+    "inherits": Key(text(), "the entry that this one is laid over"),
+    "enabled": Key(FLAG, "false: not run unless --select names it"),
+    "name": Key(text(), "of a job of a matrix, with {key} for the values"),
+    "description": Key(ANYTHING, "for readers"),
+    "notes": Key(ANYTHING, "for readers"),
+    "url": Key(_TEXTS, "where its model or data come from"),
+    "group": Key(text(), "of benchmarks that share an extra folder; default: the name"),
+    "tags": Key(Either((text(), ListOf(SCALAR))), "words for --select; those of what it inherits are added"),
+    "tag": Key(ANYTHING, "parts of the names of files"),
+    "weight": Key(number(says="a weight", example="0 or more", least=0), "in the score"),
+    "definition": Key(
+        Either(
+            (
+                text(),
+                Table(
+                    "a definition",
+                    {
+                        "git": Key(text(), "the repository to clone"),
+                        "branch": Key(text(), "of the repository; default: main"),
+                    },
+                ),
+            )
         ),
-        "command": Key(
-            Either((text(), ListOf(SCALAR))),
-            "what to run instead of main.py: one line, or a list of words; argv is added; without a definition, in the folder of the file",
-        ),
-        "shell": Key(FLAG, "true: the command is run with /bin/sh, for pipes and &&"),
-        "script": Key(text(), "a Python script to run instead of main.py; without a definition, relative to the file"),
-        "main": Key(text(), "the script of the folder to run; default: main.py"),
-        "prepare": Key(Either((text(), FLAG)), "the script that prepares data; prepare.py without it, false: none"),
-        "install_group": Key(text(), "entries with the same one share an environment; default: the group"),
-        "install_variant": Key(text(), "of requirements.VARIANT.txt, or unpinned; default: the system's arch"),
-        "pip": Key(
-            Table("pip", {"constraints": Key(_TEXTS, "versions"), "args": Key(_TEXTS, "for installing")}),
-            "how to install",
-        ),
-        "venv": Key(ANYTHING, "ignored: environments are made by uv"),
-        "argv": Key(
-            _WORDS, "arguments: a map (true: the key alone; null or false: none; a list: joined by commas) or a list"
-        ),
-        "env": Key(MapOf(SCALAR), "environment variables; null removes one"),
-        "plan": Key(_PLAN, "which processes run together"),
-        "launcher": Key(_LAUNCHER, "what starts the processes of a job"),
-        "torchrun": Key(ANYTHING, "true or arguments: started by torchrun"),
-        "accelerate": Key(ANYTHING, "true or arguments: started by accelerate"),
-        "use_deepspeed": Key(FLAG, "for scripts that look at it"),
-        "deepspeed": Key(ANYTHING, "for scripts that look at it"),
-        "gradient_accumulation_steps": Key(count(1, "a number of steps"), "for scripts that look at it"),
-        "num_machines": Key(count(1, "a number of machines"), "how many machines it needs"),
-        "max_duration": Key(DURATION, "limit for one launch; default: 600"),
-        "requires_capabilities": Key(_TEXTS, "conditions on the system, such as gpu['count'] > 1"),
-        "capabilities": Key(ANYTHING, "of the system"),
-        "voir": Key(_VOIR, "for scripts with a voirfile; stop, interval and skip count for all"),
-        "stop": Key(_STOP, "when the loop was measured enough: 100 (steps), 30s, 1%, or a map"),
-        "warmup": Key(_WARMUP, "how much of the loop's beginning does not count: auto, 20 (steps) or 5s"),
-        "loop": Key(text(), "the loop that counts; default: the first named train"),
-        "metrics": Key(MapOf(text()), "numbers to read from the output: name → pattern, as --metric"),
-        "labels": Key(MapOf(SCALAR), "kept with the results"),
-        "validation": Key(_VALIDATION, "settings of validation layers"),
-        "matrix": Key(
-            MapOf(Either((SCALAR, ListOf(ANYTHING)))), "keys and their values: one entry for each combination"
-        ),
-        "job": Key(ANYTHING, "the entry that is made for each combination of the matrix"),
-        "client": Key(_side("client", "a script of the folder; default: main.py"), "what measures the server"),
-        "server": Key(_side("server", "a script of the folder or a program; default: server.py"), "the server"),
-        "docker_image": Key(text(), "the image of its container, instead of docker.image of the system file"),
-        "docker": Key(ANYTHING, "settings of containers"),
-        "mem": Key(ANYTHING, "what is known of its memory"),
-        "model": Key(ANYTHING, "for scripts that look at it"),
-        "system": Key(ANYTHING, "kept apart: the system file says it"),
-        "dirs": Key(MapOf(text()), "kept for scripts"),
-        "run_name": Key(text(), "kept for scripts"),
-        "config_base": Key(text(), "the folder that definition is relative to; default: that of the file"),
-        "config_file": Key(text(), "the file"),
-    },
-)
+        "the folder that holds main.py, relative to the file, or {git, branch}",
+    ),
+    "command": Key(
+        Either((text(), ListOf(SCALAR))),
+        "what to run instead of main.py: one line, or a list of words; argv is added; without a definition, in the folder of the file",
+    ),
+    "shell": Key(FLAG, "true: the command is run with /bin/sh, for pipes and &&"),
+    "script": Key(text(), "a Python script to run instead of main.py; without a definition, relative to the file"),
+    "main": Key(text(), "the script of the folder to run; default: main.py"),
+    "prepare": Key(Either((text(), FLAG)), "the script that prepares data; prepare.py without it, false: none"),
+    "install_group": Key(text(), "entries with the same one share an environment; default: the group"),
+    "install_variant": Key(text(), "of requirements.VARIANT.txt, or unpinned; default: the system's arch"),
+    "pip": Key(
+        Table("pip", {"constraints": Key(_TEXTS, "versions"), "args": Key(_TEXTS, "for installing")}),
+        "how to install",
+    ),
+    "venv": Key(ANYTHING, "ignored: environments are made by uv"),
+    "argv": Key(
+        _WORDS, "arguments: a map (true: the key alone; null or false: none; a list: joined by commas) or a list"
+    ),
+    "env": Key(MapOf(SCALAR), "environment variables; null removes one"),
+    "plan": Key(_PLAN, "which processes run together"),
+    "launcher": Key(_LAUNCHER, "what starts the processes of a job"),
+    "torchrun": Key(ANYTHING, "true or arguments: started by torchrun"),
+    "accelerate": Key(ANYTHING, "true or arguments: started by accelerate"),
+    "use_deepspeed": Key(FLAG, "for scripts that look at it"),
+    "deepspeed": Key(ANYTHING, "for scripts that look at it"),
+    "gradient_accumulation_steps": Key(count(1, "a number of steps"), "for scripts that look at it"),
+    "num_machines": Key(count(1, "a number of machines"), "how many machines it needs"),
+    "max_duration": Key(DURATION, "limit for one launch; default: 600"),
+    "requires_capabilities": Key(_TEXTS, "conditions on the system, such as gpu['count'] > 1"),
+    "capabilities": Key(ANYTHING, "of the system"),
+    "stop": Key(_STOP, "when the loop was measured enough: 100 (steps), 30s, 1%, or a map"),
+    "warmup": Key(_WARMUP, "how much of the loop's beginning does not count: auto, 20 (steps) or 5s"),
+    "loop": Key(text(), "the loop that counts; default: the first named train"),
+    "metrics": Key(MapOf(text()), "numbers to read from the output: name → pattern, as --metric"),
+    "labels": Key(MapOf(SCALAR), "kept with the results"),
+    "validation": Key(_VALIDATION, "settings of validation layers"),
+    "matrix": Key(MapOf(Either((SCALAR, ListOf(ANYTHING)))), "keys and their values: one entry for each combination"),
+    "job": Key(ANYTHING, "the entry that is made for each combination of the matrix"),
+    "client": Key(_side("client", "a script of the folder; default: main.py"), "what measures the server"),
+    "server": Key(_side("server", "a script of the folder or a program; default: server.py"), "the server"),
+    "docker_image": Key(text(), "the image of its container, instead of docker.image of the system file"),
+    "docker": Key(ANYTHING, "settings of containers"),
+    "mem": Key(ANYTHING, "what is known of its memory"),
+    "model": Key(ANYTHING, "for scripts that look at it"),
+    "system": Key(ANYTHING, "kept apart: the system file says it"),
+    "dirs": Key(MapOf(text()), "kept for scripts"),
+    "run_name": Key(text(), "kept for scripts"),
+    "config_base": Key(text(), "the folder that definition is relative to; default: that of the file"),
+    "config_file": Key(text(), "the file"),
+}
 JOB = "job"
+
+
+def entry_table() -> Table:
+    """The keys of an entry, those of dialects included."""
+    return _table(dialects())
+
+
+@cache
+def _table(known: tuple[SuiteDialect, ...]) -> Table:
+    return Table("an entry", _OWN | {key: value for dialect in known for key, value in dialect.entry_keys().items()})
 
 
 def entry_problem(entry: dict[Any, Any]) -> Problem | None:
     """The first problem of an entry as written; None if there is none."""
-    keys = ENTRY.keys
+    keys = entry_table().keys
     for key, value in entry.items():
         known = keys.get(key)
         if known is None:
@@ -260,10 +230,11 @@ def entry_problem(entry: dict[Any, Any]) -> Problem | None:
 def respelt(entry: dict[Any, Any]) -> tuple[dict[Any, Any], tuple[tuple[Any, ...], ...]]:
     """`entry` with `install_variant` for `install-variant`, and the ways to the keys that were changed.
 
-    Suites in the wild spell keys so; milabench ignores them, which nobody meant.
+    Suites in the wild spell keys so; ignoring them is not what anybody meant.
     """
     changed: list[tuple[object, ...]] = []
-    if any(key not in ENTRY.keys for key in entry):
+    known = entry_table().keys
+    if any(key not in known for key in entry):
         meant = {key: _meant(key) for key in entry}
         changed += [(key,) for key in entry if meant[key] != key]
         entry = {meant[key]: value for key, value in entry.items()}
@@ -275,8 +246,9 @@ def respelt(entry: dict[Any, Any]) -> tuple[dict[Any, Any], tuple[tuple[Any, ...
 
 
 def _meant(key: object) -> object:
-    word = key.replace("-", "_") if isinstance(key, str) and key not in ENTRY.keys else key
-    return word if word in ENTRY.keys else key
+    known = entry_table().keys
+    word = key.replace("-", "_") if isinstance(key, str) and key not in known else key
+    return word if word in known else key
 
 
 def _unknown(key: object) -> Problem | None:
@@ -286,7 +258,7 @@ def _unknown(key: object) -> Problem | None:
         return Problem(
             (), "'<<<' is understood only in a map with !expand-dot", "use << to merge a map in", at_key=True
         )
-    near = did_you_mean(str(key), ENTRY.keys)
+    near = did_you_mean(str(key), entry_table().keys)
     remedy = near or "a key of your own begins with x- or _"
     return Problem((), f"'{key}' is not a key of an entry", remedy, at_key=True)
 
@@ -299,8 +271,9 @@ def _job_problem(value: object) -> Problem | None:
 
 def json_schema() -> dict[str, object]:
     """The JSON Schema of suite files, for editors."""
-    entry = ENTRY.schema()
-    entry["properties"][JOB] = {"description": ENTRY.keys[JOB].meaning, "$ref": "#/definitions/entry"}
+    table = entry_table()
+    entry = table.schema()
+    entry["properties"][JOB] = {"description": table.keys[JOB].meaning, "$ref": "#/definitions/entry"}
     entry |= {"type": "object", "patternProperties": {"^(x-|_)": {}}}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

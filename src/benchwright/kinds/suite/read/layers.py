@@ -10,8 +10,8 @@ import msgspec
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.read.keys import INCLUDE, entry_problem, respelt
 from benchwright.kinds.yaml.merge import DELETE
-from benchwright.kinds.yaml.nodes import YamlFile, read_yaml
 from benchwright.kinds.yaml.value_types import shown
+from benchwright.kinds.yaml.values import YamlFile, read_yaml
 
 MOST_LAYERS = 1000
 KIND = "suite file"
@@ -102,10 +102,10 @@ def _read_layer(path: str, place: str) -> tuple[Layer, list[str]]:
     includes = _includes(file, values.pop(INCLUDE, None))
     entries: dict[str, object] = {}
     warnings = [(str(remark.path[0]), f"{path}:{remark.line}: {remark.what}") for remark in file.remarks]
-    said = {"config_base": os.path.dirname(place), "config_file": place}
+    given = {"config_base": os.path.dirname(place), "config_file": place}
     for name, entry in values.items():
         if isinstance(entry, dict):
-            entry, changed = respelt(entry | {k: v for k, v in said.items() if entry.get(k) is None})
+            entry, changed = respelt(entry | {k: v for k, v in given.items() if entry.get(k) is None})
             for way in changed:
                 line = file.place((name, *way), key=True).line
                 meant = way[-1].replace("-", "_")

@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.suite.read.keys import EVERY, entry_problem
-from benchwright.kinds.yaml.nodes import parse_yaml
+from benchwright.kinds.yaml.values import parse_yaml
 
 WHERE = "--override"
 _OWN_KEYS = ("argv", "env", "metrics", "labels", "matrix")  # what follows is one key, whatever it holds

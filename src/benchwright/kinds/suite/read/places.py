@@ -8,7 +8,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.read.keys import EVERY, JOB
 from benchwright.kinds.suite.read.layers import Layer
 from benchwright.kinds.suite.read.overrides import Override
-from benchwright.kinds.yaml.nodes import YamlFile
+from benchwright.kinds.yaml.values import YamlFile
 
 _LONGEST = 200  # places to look at; circles are found elsewhere
 

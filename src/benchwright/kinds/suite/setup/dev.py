@@ -9,8 +9,13 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.agent.machine.fingerprint import read_machine
+from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
+from benchwright.kinds.suite.setup.process import suite_process
+from benchwright.kinds.suite.setup.readiness import not_installed
+from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
 from benchwright.options.table import Options
 
 
@@ -27,12 +32,6 @@ def development_session(
     targets: Sequence[str], suite: Options, command: Sequence[str], tell: Callable[[str], None] | None = None
 ) -> DevSession:
     """`command` empty: the user's shell. `tell` gets what was repaired. InvalidInput unless exactly one installed benchmark is selected."""
-    from benchwright.agent.machine.fingerprint import read_machine
-    from benchwright.artifacts.probe_folder import probe_folder
-    from benchwright.kinds.suite.setup.process import suite_process
-    from benchwright.kinds.suite.setup.readiness import not_installed
-    from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
-
     benchmark = _one(read_benchmarks(targets, suite))
     paths = suite_paths_of(suite, [benchmark])
     for why in not_installed([benchmark], paths).values():

@@ -5,26 +5,98 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.node.system import SuitePaths
-from benchwright.core.numbers.quantities import format_duration
-from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, read_built, reused
+from benchwright.core.git_command import GIT
+from benchwright.core.quantities import format_duration
+from benchwright.core.system import SuitePaths
+from benchwright.environments.builder import EnvironmentBuilder, RunTool
+from benchwright.environments.environment import (
+    EnvironmentFolders,
+    Installed,
+    existing_environment,
+    read_built,
+    remove,
+    reused,
+)
 from benchwright.environments.groups import InstallGroup, digests_if_readable, groups_of
+from benchwright.environments.installers import choose_installer
+from benchwright.environments.locks import locked
+from benchwright.environments.package_indexes import configured_indexes
+from benchwright.environments.tools import Stopped, Tools
 from benchwright.environments.vendor import ARCHES, arch_here, constraints_file
+from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.observer import Observer
-from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.suite.setup.benchfile_install import follow_install
+from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of, wanted_of
 from benchwright.options.table import Options
 from benchwright.report.text.numbers import counted
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from benchwright.environments.building import EnvironmentBuilder
     from benchwright.environments.package_indexes import PackageIndexes
-    from benchwright.environments.tools import Tools
+
+
+# Benchmark folders that are cloned from a git repository.
+
+
+class CannotClone(Exception):
+    """git could not get a definition."""
+
+
+def clone(folder: BenchmarkFolder, tools: Tools, *, anew: bool = False) -> str | None:
+    """Clones the definition aside, then puts it in its place; returns its commit, or None if it was there already."""
+    assert folder.git is not None
+    os.makedirs(os.path.dirname(folder.path), exist_ok=True)
+    with locked(folder.path + ".lock", stopped=tools.is_stopped) as lock:
+        if os.path.isdir(folder.path) and not anew:
+            return None
+        aside = folder.path + ".part"
+        log = folder.path + ".log"
+        for leftover in (aside, log):
+            remove(leftover)
+        branch = ["--branch", folder.branch] if folder.branch else []
+        argv = [*GIT, "clone", "--recurse-submodules", "--depth=1", *branch, "--", folder.git, aside]
+        environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+        if tools.run(argv, log=log, env=environment, keep_open=(lock,)) != 0:
+            remove(aside)
+            raise CannotClone(f"{folder.git}: {_last_line(log)}")
+        _replace(aside, folder.path)
+        return _commit(folder.path)
+
+
+def _replace(aside: str, place: str) -> None:
+    before = place + ".before"
+    remove(before)
+    if os.path.isdir(place):
+        os.rename(place, before)
+    os.rename(aside, place)
+    remove(before)
+
+
+def _commit(folder: str) -> str:
+    """Of the clone's HEAD, as far as its files tell."""
+    try:
+        with open(os.path.join(folder, ".git", "HEAD"), encoding="utf-8") as file:
+            head = file.read().strip()
+        if head.startswith("ref: "):
+            with open(os.path.join(folder, ".git", head.removeprefix("ref: ")), encoding="utf-8") as file:
+                head = file.read().strip()
+        return head
+    except OSError:
+        return "unknown"
+
+
+def _last_line(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = [line.strip() for line in file if line.strip()]
+    return next((line for line in reversed(lines) if line.startswith(("fatal:", "error:"))), lines[-1])
+
 
 _MOST_AT_ONCE = 4  # installers wait for the network and the disk more than they compute
 
@@ -51,8 +123,6 @@ def install(
     targets: Sequence[str], suite: Options, options: InstallOptions, observer: Observer | None = None
 ) -> list[Installed]:
     """The environments of the selected benchmarks; a group that fails does not stop the others."""
-    from benchwright.kinds.suite.suites import suite_paths_of
-
     observer = observer or Observer()
     wanted, everything = read_suite(targets, suite)
     if clone_definitions(wanted, anew=options.update, observer=observer):
@@ -105,15 +175,11 @@ def vendor_constraints(
 
 
 def package_indexes(options: IndexOptions) -> PackageIndexes:
-    from benchwright.environments.package_indexes import configured_indexes
-
     return configured_indexes(os.environ).with_options(options.index_url, options.indexes, options.find_links)
 
 
 def read_suite(targets: Sequence[str], suite: Options) -> tuple[list[Benchmark], list[Benchmark]]:
     """The selected benchmarks, and all of the suite."""
-    from benchwright.kinds.suite.suites import read_benchmarks, wanted_of
-
     found = read_benchmarks(targets, suite)
     wanted = wanted_of(found, suite)
     if not suite.select and not suite.exclude:
@@ -167,16 +233,10 @@ def _build(
     options: InstallOptions,
     observer: Observer,
 ) -> list[Installed]:
-    from benchwright.environments.building import EnvironmentBuilder, RunTool
-    from benchwright.environments.installers import choose_installer
-    from benchwright.environments.tools import Tools
-
     tools = Tools()
     installer = choose_installer(options.where.installer, package_indexes(options.where))
 
     def follow(benchmark: Benchmark, python: str, run: RunTool, options: Sequence[str]) -> None:
-        from benchwright.kinds.suite.setup.own_install import follow_install
-
         follow_install(
             benchmark, paths, python, run, lambda python, wanted: installer.install(python, [*wanted, *options])
         )
@@ -213,10 +273,6 @@ def _bring_one(builder: EnvironmentBuilder, group: InstallGroup, python: str | N
 def _in_threads(
     work: Callable[[InstallGroup], Installed], groups: Sequence[InstallGroup], together: int, tools: Tools
 ) -> list[Installed]:
-    from concurrent.futures import ThreadPoolExecutor
-
-    from benchwright.environments.tools import Stopped
-
     with ThreadPoolExecutor(max_workers=together) as pool:
         futures = [pool.submit(work, group) for group in groups]
         try:
@@ -234,8 +290,6 @@ def clone_definitions(benchmarks: Sequence[Benchmark], *, anew: bool, observer: 
     todo = [b for path, b in cloned.items() if anew or not os.path.isdir(path)]
     if not todo:
         return False
-    from benchwright.environments.tools import Stopped, Tools
-    from benchwright.kinds.suite.setup.definitions import CannotClone, clone
 
     tools = Tools()
     with stops_on_signals(tools.stop):

@@ -6,18 +6,12 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 
 from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
+from benchwright.kinds.suite.dialect import dialects
 
-# What `--help` says of each. The folders of this name are in benchwright/templates.
-TEMPLATES = {
-    "simple": "a loop timed by benchprobe; the standard library only",
-    "voir": "a loop instrumented with voir and giving, as milabench's are",
-    "stdout": "a program that prints its numbers, and the patterns to read them",
-    "model": "a torch model and its training loop",
-}
+TEMPLATES = ("simple", "stdout", "model")  # folders of benchwright/templates; dialects of suites add theirs
 SCRIPT = "script"  # one file of a corpus, not a folder
 _SUFFIX = ".template"  # keeps what is no code of ours from being taken for it
 _PLACEHOLDER = "BENCHMARK_NAME"
@@ -79,14 +73,15 @@ def check_name(name: str) -> None:
 
 def template_files(template: str, name: str) -> dict[str, str]:
     """The files of a template, by name, filled in for a benchmark called `name`."""
-    known = (*TEMPLATES, SCRIPT)
-    if template not in known:
-        remedy = did_you_mean(template, known) or f"choose from {', '.join(known)}"
+    folders = {own: Path(__file__).parents[3] / "templates" / own for own in (*TEMPLATES, SCRIPT)}
+    if template not in folders:
+        folders = {theirs: Path(at) for each in dialects() for theirs, at in each.templates().items()} | folders
+    if template not in folders:
+        remedy = did_you_mean(template, folders) or f"choose from {', '.join(folders)}"
         raise InvalidInput(f"there is no template '{template}'", where="--template", remedy=remedy)
-    folder = resources.files("benchwright") / "templates" / template
     return {
         file.name.removesuffix(_SUFFIX): file.read_text(encoding="utf-8").replace(_PLACEHOLDER, name)
-        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        for file in sorted(folders[template].iterdir(), key=lambda file: file.name)
         if file.name.endswith(_SUFFIX)
     }
 

@@ -15,14 +15,15 @@ from benchwright.environments.pins import CannotPin, PinGroup, PinnedFile, Pinne
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.environments.tools import Stopped, Tools
 from benchwright.environments.vendor import arch_here
+from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.observer import Observer
-from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.suite.setup.install import (
     IndexOptions,
     package_indexes,
     read_suite,
     vendor_constraints,
 )
+from benchwright.kinds.suite.suites import suite_paths_of
 from benchwright.options.table import Options
 
 
@@ -46,8 +47,6 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
 
 def pin(targets: Sequence[str], suite: Options, options: PinOptions, observer: Observer | None = None) -> list[Pinned]:
     """The files of the selected benchmarks; those of one group agree with each other."""
-    from benchwright.kinds.suite.suites import suite_paths_of
-
     observer = observer or Observer()
     wanted, _ = read_suite(targets, suite)
     paths = suite_paths_of(suite, wanted)

@@ -7,20 +7,29 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
+from benchwright.agent.machine.fingerprint import read_machine
+from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.job import MAKES_DATA, Job, Outcome
-from benchwright.core.node.system import SuitePaths
-from benchwright.core.numbers.quantities import format_duration
-from benchwright.core.secrets.redact import redact_text
-from benchwright.environments.locking import locked
-from benchwright.executors.base import Listener
+from benchwright.core.quantities import format_duration
+from benchwright.core.secrets import redact_text
+from benchwright.core.system import SuitePaths
+from benchwright.environments.installers import choose_installer
+from benchwright.environments.locks import locked
+from benchwright.executors.base import Listener, Site
+from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.observer import Observer
-from benchwright.executors.stopping import stops_on_signals
+from benchwright.executors.registry import open_executor
+from benchwright.kinds.suite.dialect import DialectStep, claiming
+from benchwright.kinds.suite.plan.filled_words import filled_words
+from benchwright.kinds.suite.plan.machine_facts import machine_facts
+from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.kinds.suite.setup.install import IndexOptions, check_writable, package_indexes
 from benchwright.kinds.suite.setup.prepared import (
     Marks,
@@ -33,7 +42,9 @@ from benchwright.kinds.suite.setup.prepared import (
 )
 from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
 from benchwright.kinds.suite.setup.readiness import not_installed
+from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of, wanted_of
 from benchwright.options.table import Options
+from benchwright.plan.file_names import safe_name
 from benchwright.runs.logs import Log, tail_of
 
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit): \S")
@@ -62,8 +73,6 @@ def prepare(
     targets: Sequence[str], suite: Options, options: PrepareOptions, observer: Observer | None = None
 ) -> list[Preparing]:
     """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
-    from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of, wanted_of
-
     benchmarks = wanted_of(read_benchmarks(targets, suite), suite)
     return prepare_benchmarks(benchmarks, suite_paths_of(suite, benchmarks), options, observer or Observer())
 
@@ -122,8 +131,6 @@ class _Preparation:
 
     def _jobs(self, benchmarks: Sequence[Benchmark], needing: dict[str, Preparation]) -> list[_Task]:
         """InvalidInput, before anything runs, if a word of any of them cannot be filled."""
-        from benchwright.agent.machine.fingerprint import read_machine
-
         machine = read_machine()
         processes = [suite_process(benchmark, self.paths, machine) for benchmark in benchmarks]
         for place in (self.paths.data, self.paths.cache, self.marks.folder, self.logs):
@@ -160,8 +167,6 @@ class _Preparation:
             stop()
 
     def _run_all(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
-        from concurrent.futures import ThreadPoolExecutor
-
         if self.options.jobs == 1:
             found = self._run_some(todo)
         else:
@@ -171,10 +176,7 @@ class _Preparation:
         return found
 
     def _run_some(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
-        """One after the other, with an executor of their own."""
-        from benchwright.executors.base import Site
-        from benchwright.executors.registry import open_executor
-
+        """One after the other, with a separate executor."""
         found = {}
         site = Site(folder=self.paths.base, system=self.paths.system, remote_dir=self.options.remote_dir)
         with open_executor(self.options.on, site) as executor:
@@ -226,48 +228,32 @@ class _Preparation:
         return Preparing(name=benchmark.name, status="prepared", seconds=seconds, log=log)
 
     def _obey(self, task: _Task, run: Callable[[Sequence[Job], Listener], list[Outcome]]) -> Outcome:
-        """Follows the benchfile's own way to prepare: each of its commands is a job, the first that fails ends it."""
-        from benchwright.agent.machine.fingerprint import read_machine
-        from benchwright.kinds.suite.benchfile.child import Action, ask_benchfile
-        from benchwright.kinds.suite.plan.filled_words import filled_words
-        from benchwright.kinds.suite.plan.machine_facts import machine_facts
-        from benchwright.kinds.suite.plan.obeyed import request_of, started_words
-        from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
-
+        """Follows the folder's own way to prepare: each of its commands is a job, the first that fails ends it."""
         place, facts = BenchmarkPlace(task.benchmark, self.paths), machine_facts(read_machine(), self.paths.system)
         words = filled_words(task.benchmark, place, self.paths, facts)
         outcomes: list[Outcome] = []
 
-        def perform(action: Action) -> int:
-            if action.do not in ("pip", "execute"):
-                remedy = "name what it needs in requirements.in"
-                raise InvalidInput(f"its prepare asks for {action.do}", where=task.preparation.script, remedy=remedy)
+        def perform(step: DialectStep) -> int:
             job, number = task.job, len(outcomes)
             more = {} if number == 0 else {"log": f"{job.log}.{number}", "stream": f"{job.stream}.{number}"}
-            voir_config = f"{job.stream}.voir.json"
-            argv = started_words(action.argv, place.python, words.fill, voir_config)
-            env = {**job.env, **action.env, **words.env}
-            if action.do == "pip":
-                argv, variables = _installing(place.python, action.argv)
+            argv, env = step.argv, {**job.env, **step.env, **words.env}
+            if step.is_install:
+                argv, variables = _installing(place.python, step.argv)
                 env |= variables
-            changed = {"argv": argv, "cwd": action.cwd, "env": env, **more}
-            if voir_config in argv:
-                changed["files"] = {voir_config: msgspec.json.encode(place.folder.config.get("voir") or {}).decode()}
+            changed = {"argv": argv, "cwd": step.cwd, "env": env, "files": step.files, **more}
             outcomes.append(run([msgspec.structs.replace(job, **changed)], self.observer)[0])
             return outcomes[-1].exit_code if outcomes[-1].exit_code is not None else 1
 
         try:
-            options = request_of(task.benchmark, place, facts)
-            ask_benchfile(task.preparation.script, "prepare", options, perform, words.fill)
+            claiming(place.folder.path).follow(
+                "prepare", task.benchmark, place, facts, place.python, task.job.stream, words.fill, perform
+            )
         except InvalidInput as error:
             return next((o for o in outcomes if o.exit_code != 0), Outcome(job=task.job.id, detail=str(error)))
         failed = [outcome for outcome in outcomes if outcome.exit_code != 0]
         return (failed or outcomes or [Outcome(job=task.job.id, exit_code=0)])[0]
 
     def _job(self, benchmark: Benchmark, preparation: Preparation, process: SuiteProcess) -> Job:
-        from benchwright.artifacts.probe_folder import probe_folder
-        from benchwright.plan.file_names import safe_name
-
         script = preparation.script
         argv = (process.python, script) if script.endswith(".py") else (script,)
         stem = safe_name(benchmark.name)
@@ -300,8 +286,6 @@ class _Preparation:
 
 def _installing(python: str, wanted: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The installer's command, and its variables. There may be no pip in the environment."""
-    from benchwright.environments.installers import choose_installer
-
     installer = choose_installer(None, package_indexes(IndexOptions()))
     variables = installer.environment(os.environ)
     changed = {name: value for name, value in variables.items() if os.environ.get(name) != value}

@@ -9,9 +9,10 @@ import re
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
-from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import write_own
-from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, PREPARE_METHODS, read_benchfile
+from benchwright.core.stored_file import Unreadable, read_stored_json
+from benchwright.core.whole_file import write_own
+from benchwright.kinds.suite.dialect import claim
+from benchwright.kinds.suite.folder_facts import BENCHFILE
 
 _FOLDER = ".prepared"
 _FORMAT = 1
@@ -47,7 +48,7 @@ def preparation_of(benchmark: Benchmark, known: dict[str, bytes] | None = None) 
     folder = benchmark.folder
     if folder is None:
         return None
-    obeyed = read_benchfile(folder.path).obeyed(PREPARE_METHODS, folder.config)
+    obeyed = claim(folder.path).facts.follows("prepare", folder.config)
     name = BENCHFILE if obeyed else folder.prepare_script
     script = os.path.join(folder.path, name) if name is not None else ""
     if not os.path.isfile(script):
@@ -92,7 +93,7 @@ class Marks:
             pass
 
     def made_for(self, definition: str) -> dict[str, set[str]]:
-        """What is known to have been made by any preparation of a benchmark folder, and is still there."""
+        """Files recorded as made by some preparation of a benchmark folder that still exist."""
         found: dict[str, set[str]] = {}
         try:
             names = [name for name in os.listdir(self.folder) if name.endswith(".json")]
@@ -117,7 +118,7 @@ def missing_data(mark: Prepared) -> str | None:
 
 
 def contents(folders: tuple[str, ...]) -> dict[str, dict[str, int]]:
-    """What is at the top of each folder, and when it was last changed."""
+    """The top-level entries of each folder, with their times of modification."""
     found: dict[str, dict[str, int]] = {}
     for folder in folders:
         try:
@@ -130,7 +131,7 @@ def contents(folders: tuple[str, ...]) -> dict[str, dict[str, int]]:
 
 
 def changes(before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> dict[str, set[str]]:
-    """What is new, or was touched."""
+    """The entries that are new or were modified."""
     return {
         folder: {name for name, changed in there.items() if before.get(folder, {}).get(name) != changed}
         for folder, there in after.items()

@@ -6,11 +6,12 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
-from benchwright.core.node.system import SuitePaths
+from benchwright.core.system import SuitePaths
+from benchwright.kinds.suite.dialect import described, variables_of
 from benchwright.kinds.suite.error_locations import words_placed
 from benchwright.kinds.suite.plan.filled_words import filled_words
 from benchwright.kinds.suite.plan.machine_facts import machine_facts
-from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace, MilabenchConfig
+from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.plan.process_slots import ProcessSlot
 
 
@@ -30,12 +31,12 @@ def suite_process(benchmark: Benchmark, paths: SuitePaths, machine: Machine) -> 
     place, facts = BenchmarkPlace(benchmark, paths), machine_facts(machine, paths.system)
     with words_placed([benchmark]):
         words = filled_words(benchmark, place, paths, facts)
-    config = MilabenchConfig(benchmark, place, facts, "prepare").of(ProcessSlot(devices=facts.devices))
+    command = described(benchmark, place, facts, "prepare")(ProcessSlot(devices=facts.devices), None, None)
     return SuiteProcess(
         python=place.python,
         args=words.args,
         cwd=place.folder.path,
-        env={**place.variables(facts), "MILABENCH_CONFIG": config, **words.env},
+        env={**variables_of(place, facts), **command, **words.env},
         path=place.program_folders,
         folders=place.made_folders,
     )

@@ -1,4 +1,4 @@
-"""What is missing before a suite's benchmarks can run, read from a few small files."""
+"""What a suite's benchmarks lack before they can run, read from a few small files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Environment
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import SuitePaths
-from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
+from benchwright.core.system import SuitePaths
+from benchwright.environments.environment import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
 from benchwright.environments.groups import requirement_paths
 from benchwright.environments.local_packages import read_local_package
 from benchwright.environments.requirement_files import read_requirements
+from benchwright.kinds.suite.read.suite import suite_file
 from benchwright.kinds.suite.setup.prepared import Marks, missing_data, preparation_of
 from benchwright.runs.base_folder import BaseFolder
 
@@ -43,12 +44,12 @@ def readiness_together(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> li
     groups: dict[tuple[str, str, str], list[Benchmark]] = {}
     for lack in lacks(benchmarks, paths):
         groups.setdefault((lack.why, lack.phase, _suite_of(lack.benchmark)), []).append(lack.benchmark)
-    said = []
+    problems = []
     for (why, phase, _), lacking in groups.items():
         names = ", ".join(b.name for b in lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
         who = f"{names}: " if len(benchmarks) > 1 else ""
-        said.append(f"{who}{why}; run: {phase_command(phase, lacking, paths)}")
-    return said
+        problems.append(f"{who}{why}; run: {phase_command(phase, lacking, paths)}")
+    return problems
 
 
 def lacks(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[Lack]:
@@ -99,8 +100,6 @@ def phase_command(phase: str, benchmarks: Sequence[Benchmark], paths: SuitePaths
 
 def _suite_of(benchmark: Benchmark) -> str:
     """The suite the user named: an included file cannot always stand alone."""
-    from benchwright.kinds.suite.read.suite import suite_file
-
     return suite_file(benchmark) or "SUITE"
 
 

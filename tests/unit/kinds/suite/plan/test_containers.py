@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from suites import FOLDER, PATHS, entry, jobs_of, planned
+from suites import PATHS, entry, jobs_of, planned
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Container, System
-from benchwright.kinds.suite.plan.containers import outermost
+from benchwright.core.system import Container, System
+from benchwright.kinds.suite.plan.planner import outermost
 
 PODMAN = Container(executable="podman", image="bench:${system.arch}", args=("-it", "--rm", "--gpus=all"))
 
@@ -27,7 +27,7 @@ def test_the_command_runs_inside_with_its_folders_and_variables() -> None:
         "--x",
     )
     passed = {argv[i + 1] for i, word in enumerate(argv) if word == "-e"}
-    assert {"HF_TOKEN", "MILABENCH_CONFIG", "BENCHPROBE_CONFIG", "PYTHONPATH", "CUDA_VISIBLE_DEVICES"} <= passed
+    assert {"HF_TOKEN", "BENCHWRIGHT_BASE", "BENCHPROBE_CONFIG", "PYTHONPATH", "CUDA_VISIBLE_DEVICES"} <= passed
     assert not any("secret" in word for word in argv)
     assert job.env["HF_TOKEN"] == "secret"
 
@@ -43,12 +43,6 @@ def test_folders_outside_of_the_base_are_there_too() -> None:
     paths = msgspec.structs.replace(PATHS, data="/fast/data", system=System(container=PODMAN))
     (job,) = jobs_of(entry("b"), gpus=1, paths=paths)
     assert "/fast/data:/fast/data" in job.argv
-
-
-def test_voir_inside_a_container_writes_to_the_output() -> None:
-    (job,) = jobs_of(entry("b", folder={"voir": {"options": {"stop": 3}}}), gpus=1, system=System(container=PODMAN))
-    assert (job.env["DATA_FD"], job.data_file) == ("1", None)
-    assert f"{FOLDER}/b.D0.voir.json" in job.argv
 
 
 def test_the_current_environment_of_a_container_is_the_images_own() -> None:

@@ -1,16 +1,14 @@
-"""From a suite's benchmarks to jobs: words, environment, launchers, voir, servers."""
+"""From a suite's benchmarks to jobs: words, environment, launchers, servers."""
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 import pytest
-from suites import FOLDER, ONE_JOB, PATHS, PER_GPU, entry, jobs_of, machine_with, planned
+from suites import FOLDER, ONE_JOB, PATHS, entry, jobs_of, machine_with, planned
 
 from benchwright.core.benchmark import Launcher, Placement, Serving
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Node, Observation, Scaling, Sizing, System
+from benchwright.core.system import Node, Observation, Scaling, Sizing, System
 from benchwright.kinds.registry import kind_of
 from benchwright.options.table import Options
 
@@ -31,14 +29,14 @@ def test_words_are_filled_from_machine_folders_and_options() -> None:
         "{arch}",
         "{device_name}",
         "{ccl}",
-        "{milabench_base}",
-        "{milabench_venv}",
-        "{milabench_code}",
-        "{milabench_extra}",
-        "{milabench_data}",
-        "{milabench_runs}",
-        "{milabench_cache}",
-        "{milabench_name}",
+        "{benchwright_base}",
+        "{benchwright_venv}",
+        "{benchwright_code}",
+        "{benchwright_extra}",
+        "{benchwright_data}",
+        "{benchwright_runs}",
+        "{benchwright_cache}",
+        "{benchwright_name}",
         "{benchmark_folder}",
         "{benchwright_extra}/x",
         "auto({n_worker}, 8)",
@@ -123,64 +121,16 @@ def test_the_arch_decides_device_and_collectives(arch: str | None, words: tuple[
 
 def test_an_unknown_placeholder_names_benchmark_word_and_remedy() -> None:
     with pytest.raises(InvalidInput) as caught:
-        planned(entry("resnet", "--data", "{milabench_dta}/x"))
+        planned(entry("resnet", "--data", "{benchwright_dta}/x"))
     said = str(caught.value)
-    assert said.startswith("suite.yaml [resnet]: resnet: {milabench_dta} is not a placeholder")
-    assert "did you mean '{milabench_data}'?" in said
-    assert "{milabench_dta}/x" in said.splitlines()[1]
+    assert said.startswith("suite.yaml [resnet]: resnet: {benchwright_dta} is not a placeholder")
+    assert "did you mean '{benchwright_data}'?" in said
+    assert "{benchwright_dta}/x" in said.splitlines()[1]
 
 
 def test_a_benchmark_that_is_skipped_need_not_be_filled() -> None:
     plan = planned(entry("off", "{nonsense}", enabled=False), entry("on"))
     assert [jobs[0].benchmark for jobs in plan.launches] == ["on"]
-
-
-def test_a_script_finds_its_folders_and_configuration() -> None:
-    folder = {"config": {"name": "b", "argv": {"--x": 1}, "env": {"HF_TOKEN": "secret", "A": "1"}, "tag": ["old"]}}
-    env = jobs_of(entry("b", folder=folder, env={"A": "{milabench_data}/a", "HF_HOME": "/mine", "B": None}), gpus=2)[
-        1
-    ].env
-    assert {k: v for k, v in env.items() if k.startswith("MILABENCH_DIR_")} == {
-        "MILABENCH_DIR_BASE": "/base",
-        "MILABENCH_DIR_VENV": "/base/venv/torch",
-        "MILABENCH_DIR_DATA": "/base/data",
-        "MILABENCH_DIR_RUNS": "/base/runs",
-        "MILABENCH_DIR_EXTRA": "/base/extra/grp",
-        "MILABENCH_DIR_CACHE": "/base/cache",
-        "MILABENCH_DIR_CODE": "/suite/bench",
-    }
-    assert env["MILABENCH_BASE"] == env["BENCHWRIGHT_BASE"] == "/base"
-    assert env["MILABENCH_DATA_DIR"] == env["BENCHWRIGHT_DATA_DIR"] == "/base/data"
-    assert env["XDG_CACHE_HOME"] == "/base/cache"
-    assert env["TORCH_HOME"] == "/base/cache"
-    assert env["HF_HOME"] == "/mine"
-    assert env["VIRTUAL_ENV"] == "/base/venv/torch"
-    assert (env["A"], env["B"]) == ("/base/data/a", None)
-    assert "OMP_NUM_THREADS" not in env
-    config = json.loads(env["MILABENCH_CONFIG"] or "")
-    assert config["argv"] == {"--x": 1}
-    assert config["dirs"]["data"] == "/base/data"
-    assert (config["tag"], config["device"], config["devices"]) == (["b", "D1"], 1, [1])
-    assert config["env"] == {"HF_TOKEN": "(redacted)", "A": "1"}
-
-
-def test_a_script_finds_the_system_in_its_configuration_as_milabench_describes_it() -> None:
-    kept = {
-        "install_variant": "${system.arch}",
-        "x-where": ["${system.dirs.data}/of/${system.run_name}", "${system.no}"],
-    }
-    system = System(nodes=(Node(name="n0", ip="10.0.0.1", main=True, local=True),))
-    job = jobs_of(entry("b", folder={"config": kept}), gpus=2, system=system)[0]
-    config = json.loads(job.env["MILABENCH_CONFIG"] or "")
-    assert job.env["HF_HOME"] == "/base/data"
-    assert config["install_variant"] == "cuda"
-    assert config["x-where"] == ["/base/data/of/RUN", "${system.no}"]
-    assert (config["run_name"], config["capabilities"]) == ("RUN", {"nodes": 1})
-    found = config["system"]
-    assert (found["arch"], found["gpu"]["count"], found["gpu"]["capacity"]) == ("cuda", 2, "81920 MiB")
-    assert (found["base"], found["run_name"], found["sshkey"]) == ("/base", "RUN", None)
-    assert found["dirs"] == {name: f"/base/{name}" for name in ("data", "runs", "cache", "venv", "extra")}
-    assert (found["self"]["name"], [node["name"] for node in found["nodes"]]) == ("n0", ["n0"])
 
 
 def test_the_current_environment_is_used_as_it_is() -> None:
@@ -217,14 +167,6 @@ def test_a_function_with_the_wrong_values_is_an_error(word: str) -> None:
         planned(entry("b", word))
 
 
-def test_a_voir_script_gets_its_configuration_and_a_stream() -> None:
-    (job,) = jobs_of(entry("b", "--x", folder={"voir": {"options": {"stop": 3}}}), gpus=1)
-    config = f"{FOLDER}/b.D0.voir.json"
-    assert job.argv == (PYTHON, "-m", "voir", "--config", config, "/suite/bench/main.py", "--x")
-    assert {path: json.loads(text) for path, text in job.files.items()} == {config: {"options": {"stop": 3}}}
-    assert (job.data_file, job.env["DATA_FD"]) == (f"{FOLDER}/b.D0.voir", "3")
-
-
 def test_torchrun_starts_one_process_for_each_device() -> None:
     (job,) = jobs_of(entry("b", "--x", folder={"launcher": Launcher(name="torchrun")}, placement=ONE_JOB), gpus=4)
     assert job.argv == (
@@ -232,14 +174,6 @@ def test_torchrun_starts_one_process_for_each_device() -> None:
         *("/suite/bench/main.py", "--x"),
     )
     assert (job.id, job.devices, job.barrier) == ("b.0", (0, 1, 2, 3), None)
-
-
-def test_voir_below_a_launcher_writes_to_the_output() -> None:
-    folder = {"launcher": Launcher(name="torchrun", processes=2, args=("--tee={gpu_count}",)), "voir": {"options": {}}}
-    (job,) = jobs_of(entry("b", folder=folder, placement=ONE_JOB), gpus=1)
-    config = f"{FOLDER}/b.0.voir.json"
-    assert job.argv[5:] == ("--nproc-per-node=2", "--tee=1", "-m", "voir", "--config", config, "/suite/bench/main.py")
-    assert (job.env["DATA_FD"], job.data_file) == ("1", None)
 
 
 def test_accelerate_is_told_processes_machines_and_deepspeed() -> None:
@@ -319,8 +253,13 @@ def test_a_suite_without_a_base_folder_cannot_be_planned() -> None:
         make_plan([entry()], machine_with(1), Options(), kind_of, folder="/", probe_path=None, usable_cores=[])
 
 
-def test_per_gpu_repeats_carry_their_number() -> None:
-    plan = planned(entry("b", placement=PER_GPU), gpus=2, options=Options(repeat=2))
+def test_a_script_finds_its_folders_and_its_environment() -> None:
+    env = jobs_of(entry("b", env={"A": "{benchwright_data}/a", "B": None}), gpus=1)[0].env
+    assert (env["BENCHWRIGHT_BASE"], env["BENCHWRIGHT_DATA_DIR"]) == ("/base", "/base/data")
+    assert (env["XDG_CACHE_HOME"], env["VIRTUAL_ENV"]) == ("/base/cache", "/base/venv/torch")
+    assert (env["A"], env["B"]) == ("/base/data/a", None)
+
+
+def test_jobs_of_repeats_carry_their_number() -> None:
+    plan = planned(entry("b"), gpus=2, options=Options(repeat=2))
     assert [[job.id for job in jobs] for jobs in plan.launches] == [["b.R0.D0", "b.R0.D1"], ["b.R1.D0", "b.R1.D1"]]
-    configs = [json.loads(job.env["MILABENCH_CONFIG"] or "") for jobs in plan.launches for job in jobs]
-    assert [c["tag"] for c in configs] == [["b", r, d] for r in ("R0", "R1") for d in ("D0", "D1")]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Observation, Scaling, Sizing
-from benchwright.kinds.suite.plan.sizing import batch_at, choose_batch_size, rounded
+from benchwright.core.system import Observation, Scaling, Sizing
+from benchwright.kinds.suite.plan.filled_words import batch_at, choose_batch_size, rounded
 from benchwright.kinds.suite.suites import suite_paths_of
 from benchwright.options.table import Options
 

@@ -10,8 +10,8 @@ from suites import FOLDER, ONE_JOB, entry, jobs_of, machine_with, planned
 
 from benchwright.core.benchmark import Placement
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Node, System
 from benchwright.core.status import Reason
+from benchwright.core.system import Node, System
 from benchwright.kinds.suite.plan.machine_facts import machine_facts
 from benchwright.kinds.suite.plan.planner import unmet_condition
 

@@ -1,1 +1,0 @@
-"""The only composer: target → Benchmarks → Jobs → Events → Run."""

@@ -1,1 +1,0 @@
-"""What happens before, between and after the launches of a run."""

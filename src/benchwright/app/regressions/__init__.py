@@ -1,1 +1,0 @@
-"""Composes what finds regressions: A/B, watch, history, bisect, explain."""

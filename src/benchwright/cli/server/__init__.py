@@ -1,0 +1,1 @@
+"""Commands of the server that shares a store."""

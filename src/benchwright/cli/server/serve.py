@@ -1,0 +1,51 @@
+"""`benchwright serve`."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from benchwright.cli.store_options import open_results, where_options
+from benchwright.core.errors import InvalidInput
+
+try:
+    from benchwright.server import serving
+except ImportError as error:  # the extra is not installed
+    _MISSING: ImportError | None = error
+else:
+    _MISSING = None
+
+
+@click.command(epilog="Example: benchwright serve · benchwright serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0: any that is free.")
+@click.option("--tls-cert", metavar="FILE", help="Certificate, for https.")
+@click.option("--tls-key", metavar="FILE", help="Its key.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front of it speaks https.")
+@click.option("--check", "only_check", is_flag=True, help="Say what is wrong with this deployment, and serve nothing.")
+@where_options
+def command(
+    host: str,
+    port: int,
+    tls_cert: str | None,
+    tls_key: str | None,
+    behind_proxy: bool,
+    only_check: bool,
+    base: str | None,
+    store: str | None,
+) -> int:
+    """Serve the store to others: --store http://HOST:PORT, with a token. Tokens: benchwright token create."""
+    if _MISSING is not None:
+        remedy = "install it with: pip install 'benchwright[server]'"
+        raise InvalidInput(f"serving needs Starlette and uvicorn ({_MISSING})", where="serve", remedy=remedy)
+    results = open_results(base, store)
+    place = serving.ServingPlace(host, port, tls_cert, tls_key, behind_proxy)
+    if only_check:
+        problems = serving.problems(place, results.url, results.base.path)
+        click.echo("\n".join(problems) if problems else f"{results.where}: ready to be served at {place.url(port)}")
+        return 1 if problems else 0
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    serving.serve(place, results.url, results.base.path, click.echo)
+    return 0

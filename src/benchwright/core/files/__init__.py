@@ -1,1 +1,0 @@
-"""Files written whole, and validated when read."""

@@ -1,1 +1,0 @@
-"""What the user wants to measure, and how."""

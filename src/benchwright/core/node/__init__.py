@@ -1,1 +1,0 @@
-"""The machine: its health, processes left running on it, and the machines of a system file."""

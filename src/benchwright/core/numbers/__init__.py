@@ -1,1 +1,0 @@
-"""Numbers: columns, aggregates, and quantities as people write them."""

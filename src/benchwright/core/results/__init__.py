@@ -1,1 +1,0 @@
-"""What follows from measurements: summaries, comparisons, scores, checks."""

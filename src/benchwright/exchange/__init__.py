@@ -1,1 +1,0 @@
-"""Results of other tools, imported as Runs and exported from them."""

@@ -1,0 +1,171 @@
+"""Slurm's own programs: submitting a holder of nodes, asking about it, letting it go. Accounting (sacct) is not needed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.errors import CannotMeasure
+
+ASK_S = 30.0  # between questions to the controller, which serves a whole cluster
+_FIRST_ASK_S = 4.0  # batch jobs are scheduled within 3 s of their submission, unless configured otherwise
+_LIMIT_S = 60.0
+_PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "scontrol")
+_DEFAULT_TIME = "4:00:00"
+JOB_NAME = "benchwright"
+# Holds the nodes while agents, which are steps, run on them; only the time limit ends it where compute nodes lack squeue.
+_HOLDER = """\
+#!/bin/sh
+# benchwright holds these nodes, and releases them a minute after the last of its agents has ended.
+(echo "$SLURM_JOB_NODELIST" >"$BENCHWRIGHT_SIGN") 2>/dev/null
+idle=0
+while [ "$idle" -lt 3 ]; do
+  sleep {pause_s:g}
+  steps=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i) || continue
+  idle=$((idle + 1))
+  for step in $steps; do
+    case $step in *.batch | *.extern | *.interactive) ;; *) idle=0 ;; esac
+  done
+done
+"""
+# States of a job that has nodes, and of one that may get some. In all others it has ended.
+_HAS_NODES = "RUNNING"
+_WAITS = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED")
+# Reasons for which a job waits for ever.
+_HOPELESS = re.compile(
+    "PartitionTimeLimit|PartitionNodeLimit|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed"
+)
+
+
+class JobState(msgspec.Struct, frozen=True):
+    """What squeue says about a job. `reason`: why it waits, or how it ended. `nodes`: as a list expression, n[1-2]."""
+
+    state: str
+    reason: str = ""
+    nodes: str = ""
+
+    @property
+    def has_nodes(self) -> bool:
+        return self.state == _HAS_NODES
+
+    @property
+    def waits(self) -> bool:
+        return self.state in _WAITS
+
+    @property
+    def is_hopeless(self) -> bool:
+        return self.waits and _HOPELESS.search(self.reason) is not None
+
+
+def check_programs() -> None:
+    """CannotMeasure unless Slurm's programs are installed here."""
+    if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
+        raise CannotMeasure(
+            f"{', '.join(missing)}: not found; run benchwright where Slurm's commands are, such as a login node"
+        )
+
+
+def submit(nodes: int, partition: str, more: Sequence[str], name: str, sign: str) -> str:
+    """Submits a holder and returns its job's number. `sign`: a file that the holder writes, if it can: see `JobWatch`."""
+    has_time = any(re.match(r"-t|--time\b", word) for word in more) or "SBATCH_TIMELIMIT" in os.environ
+    words = ["sbatch", "--exclusive", "--mem=0", f"--nodes={nodes}", "--ntasks-per-node=1"]
+    words += [] if has_time else [f"--time={_DEFAULT_TIME}"]
+    words += [f"--partition={partition}"] if partition else []
+    words += [*more, "--no-requeue", "--no-kill", "--parsable", f"--job-name={name}"]
+    words += ["--output=/dev/null", "--chdir=/", "--export=ALL"]
+    done = _run(words, text=_HOLDER.format(pause_s=ASK_S), environment={"BENCHWRIGHT_SIGN": sign})
+    if done.returncode != 0:
+        raise CannotMeasure(f"sbatch refused: {_last_line(done)}; correct --nodes or --slurm")
+    number = done.stdout.strip().split(";")[0]
+    if not number.isdigit():
+        raise CannotMeasure(f"sbatch printed '{number[:80]}' instead of the number of a job")
+    return number
+
+
+def cancel(number: str, name: str) -> str | None:
+    """Ends a job, if it is the one of that name; returns what went wrong."""
+    try:
+        done = _run(["scancel", f"--name={name}", number])
+    except CannotMeasure as error:
+        return str(error)
+    return None if done.returncode == 0 or "Invalid job id" in done.stderr else _last_line(done)
+
+
+def hostnames(nodes: str) -> list[str]:
+    """`n[1-2]` as names."""
+    done = _run(["scontrol", "show", "hostnames", nodes])
+    if done.returncode != 0 or not done.stdout.split():
+        raise CannotMeasure(f"scontrol show hostnames {nodes}: {_last_line(done)}")
+    return done.stdout.split()
+
+
+class JobWatch:
+    """Follows one job. `sign`: the file to which a new holder writes its nodes, on a file system that is shared; elsewhere
+    squeue is asked, at most once in half a minute."""
+
+    def __init__(self, number: str, sign: str | None = None) -> None:
+        self.number = number
+        self._sign = sign
+        self._ask_at = time.monotonic() + (0.0 if sign is None else _FIRST_ASK_S)
+
+    def look(self) -> JobState | None:
+        """None: nothing new is known."""
+        if self._sign and (nodes := _whole_line(self._sign)):
+            os.unlink(self._sign)
+            return JobState(_HAS_NODES, nodes=nodes)
+        now = time.monotonic()
+        if now < self._ask_at:
+            return None
+        self._ask_at = now + ASK_S
+        words = ["squeue", "--noheader", f"--jobs={self.number}", "--states=all", "--format=%T|%r|%N"]
+        try:
+            done = _run(words, limit_s=max(ASK_S - 5.0, 5.0))
+        except CannotMeasure:
+            return None  # a slow controller answers later
+        if done.returncode != 0:
+            return JobState("GONE") if "Invalid job id" in done.stderr else None
+        words = done.stdout.strip().split("|", 2)
+        if len(words) < 3 or not words[0].isupper():
+            return None if words[0] else JobState("GONE")
+        return JobState(*words)
+
+
+def _whole_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return ""
+    return text.strip() if text.endswith("\n") else ""
+
+
+def _run(
+    words: list[str], *, text: str = "", environment: dict[str, str] | None = None, limit_s: float = _LIMIT_S
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            words,
+            input=text,
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+            start_new_session=True,  # Ctrl-C reaches only the main process
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CannotMeasure(f"{words[0]} did not end within {limit_s:g} s; is the controller overloaded?") from error
+    except OSError as error:
+        raise CannotMeasure(f"{words[0]} could not be started: {error.strerror}") from error
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1].removeprefix(f"{done.args[0]}: error: ") if lines else f"exit code {done.returncode}"

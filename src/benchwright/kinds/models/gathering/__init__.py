@@ -1,1 +1,0 @@
-"""What launches of models leave, as measurements and facts."""

@@ -1,0 +1,1 @@
+"""Placeholders and expressions in the words of a suite."""

@@ -1,1 +1,0 @@
-"""The language of suite files: placeholders and expressions."""

@@ -1,0 +1,1 @@
+"""Everything that draws: figures for the terminal, for pages and for notebooks."""

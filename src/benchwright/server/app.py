@@ -1,0 +1,335 @@
+"""The server's routes. Each names the scope that its token needs; a body is checked before anything believes it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import logging
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
+from benchwright.server.tokens import Scope, Token, TokenFile
+from benchwright.store.base import RunFilter
+from benchwright.store.http_store import API, ServerError, ServerVersion
+from benchwright.store.run_document import DamagedDocument, plain
+from benchwright.store.samples import DamagedSamples
+from benchwright.store.schema import VERSION
+from benchwright.store.sql_store import SqlStore
+from benchwright.store.transfer import MOST_BYTES, DamagedTransfer, received_runs
+from benchwright.version import __version__
+
+_MOST_JSON = 1 << 20
+_MOST_LOADED = 200
+_SILENCE_S = 60.0  # of a client in the middle of its body
+_LOG = logging.getLogger("benchwright.server")
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+Handler = Callable[["ServedStore", Request], Awaitable[Response]]
+
+
+class Refused(Exception):
+    """The request is not done: `status`, and words for the user."""
+
+    def __init__(self, status: int, what: str, remedy: str, kind: str = "StoreTrouble") -> None:
+        super().__init__(what)
+        self.status = status
+        self.error = ServerError(kind=kind, what=what, remedy=remedy)
+
+
+class _Find(msgspec.Struct, forbid_unknown_fields=True):
+    where: RunFilter
+    limit: int | None = 50
+    newest_first: bool = True
+
+
+class ServedStore:
+    """One store, its tokens, and the folder for bodies that arrive."""
+
+    def __init__(self, store: SqlStore, tokens: TokenFile, folder: Path) -> None:
+        self.store = store
+        self.tokens = tokens
+        self.folder = folder
+        self.at_once = asyncio.Semaphore(1)  # one body in memory, however many arrive
+
+    def app(self) -> Starlette:
+        routes = [Route("/healthz", self._healthz, methods=["GET"])]
+        paths = sorted({path for _, path, _, _ in ROUTES})
+        routes += [Route(API + path, self._answer, methods=[m for m, p, _, _ in ROUTES if p == path]) for path in paths]
+        return Starlette(routes=routes, exception_handlers={HTTPException: _unknown, Exception: _broken})
+
+    async def _healthz(self, request: Request) -> Response:
+        try:
+            await run_in_threadpool(self.store.schema_version)
+        except StoreTrouble:
+            return _json({"status": "the store cannot be used"}, 503)
+        return _json({"status": "ok", "benchwright": __version__})
+
+    async def _answer(self, request: Request) -> Response:
+        path = request.scope["path"].removeprefix(request.scope.get("root_path", "")).removeprefix(API)
+        method = "GET" if request.method == "HEAD" else request.method
+        scope, handler = next((s, h) for m, p, s, h in ROUTES if (m, p) == (method, path))
+        try:
+            token = await run_in_threadpool(self._allowed, request.headers.get("authorization", ""), scope)
+            answer = await handler(self, request)
+            if scope > Scope.READ:
+                _LOG.info("%s by %r: %s %s", request.method, token.name, path, request.url.query[:500])
+            return answer
+        except Refused as error:
+            return _json(error.error, error.status)
+        except InvalidInput as error:
+            where = None if error.where == self.store.where else error.where
+            return _json(_in_words(error, where), 422)
+        except StoreTrouble as error:
+            return _json(_in_words(error, None), 503)
+        except (DamagedDocument, DamagedSamples, DamagedTransfer) as error:
+            return _json(
+                ServerError(kind="StoreTrouble", what=plain(f"refused the run: {error}"), remedy=_SAME_VERSION), 400
+            )
+
+    def _allowed(self, header: str, scope: Scope) -> Token:
+        kind, _, secret = header.partition(" ")
+        token = self.tokens.of(secret.strip()) if kind.lower() == "bearer" else None
+        if token is None:
+            what = "it does not know the token, or it has expired" if secret else "it wants a token"
+            raise Refused(401, what, "ask for one, made by: benchwright token create NAME")
+        if token.scope < scope:
+            what = f"the token '{token.name}' may only {token.scope.word}; this needs {scope.word}"
+            raise Refused(403, what, f"ask for one, made by: benchwright token create NAME --scope {scope.word}")
+        return token
+
+
+_SAME_VERSION = "use the same version of benchwright on both sides; the run folder has everything"
+
+
+async def _version(served: ServedStore, request: Request) -> Response:
+    schema = await run_in_threadpool(served.store.schema_version)
+    return _json(ServerVersion(__version__, schema, VERSION))
+
+
+async def _digests(served: ServedStore, request: Request) -> Response:
+    if "uid" not in request.query_params:
+        return _json(await run_in_threadpool(served.store.digests))
+    uid = _word(request, "uid")
+    digest = await run_in_threadpool(served.store.digest_of, uid)
+    return _json({} if digest is None else {uid: digest})
+
+
+async def _find(served: ServedStore, request: Request) -> Response:
+    asked = await _read_json(request, _Find)
+    limit = None if asked.limit is None else min(max(asked.limit, 0), 1 << 31)
+
+    def found() -> bytes:
+        return msgspec.json.encode(served.store.runs(asked.where, limit=limit, newest_first=asked.newest_first))
+
+    return _json(msgspec.Raw(await run_in_threadpool(found)))
+
+
+async def _standing(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.standing))
+
+
+async def _load(served: ServedStore, request: Request) -> Response:
+    parts = await run_in_threadpool(served.store.packed, _word(request, "id"))
+    headers = _HEADERS | {"Content-Length": str(sum(map(len, parts)))}
+    return StreamingResponse(_one_by_one(parts), media_type="application/octet-stream", headers=headers)
+
+
+async def _load_all(served: ServedStore, request: Request) -> Response:
+    uids = await _read_json(request, list[str])
+    if len(uids) > _MOST_LOADED:
+        raise Refused(413, f"at most {_MOST_LOADED} runs at once", "ask for fewer")
+
+    def found() -> Iterator[bytes]:
+        for uid in uids:
+            try:
+                if served.store.digest_of(uid) is not None:  # by uid alone
+                    yield from served.store.packed(uid)
+            except BenchwrightError:
+                continue  # it was deleted just now, or is damaged: those are left out
+
+    answer = StreamingResponse(iterate_in_threadpool(found()), media_type="application/octet-stream", headers=_HEADERS)
+    return answer
+
+
+async def _put(served: ServedStore, request: Request) -> Response:
+    return await _ingested(served, request, _word(request, "uid"))
+
+
+async def _put_all(served: ServedStore, request: Request) -> Response:
+    return await _ingested(served, request, None)
+
+
+async def _ingested(served: ServedStore, request: Request, uid: str | None) -> Response:
+    """`uid`: the only run in the body must be this one."""
+    replace = request.query_params.get("replace") == "1"
+    try:
+        with tempfile.TemporaryFile(dir=served.folder) as file:
+            size = await _received(request, file)
+
+            def ingest() -> int:
+                runs = received_runs(file, size)
+                if uid is not None and [run.uid for run in runs] != [uid]:
+                    raise DamagedTransfer("it is not the run that its address names")
+                return served.store.ingest_received(runs, replace=replace)
+
+            async with served.at_once:
+                return _json(await run_in_threadpool(ingest))
+    except OSError as error:
+        raise Refused(507, f"cannot take the run: {error.strerror or error}", _LATER, "StoreAway") from None
+
+
+_LATER = "free some space on the server; no result is lost, later: benchwright store send"
+
+
+async def _received(request: Request, file: BinaryIO) -> int:
+    """Writes the body into the file while it arrives; its size. Refused unless it is whole and not too large."""
+    announced = request.headers.get("content-length", "0")
+    too_large = Refused(413, f"takes at most {MOST_BYTES >> 20} MiB at once", "keep fewer samples, or send fewer runs")
+    if announced.isdigit() and int(announced) > MOST_BYTES:
+        raise too_large
+    digest, size = hashlib.sha256(), 0
+    async for chunk in _body(request):
+        size += len(chunk)
+        if size > MOST_BYTES:
+            raise too_large
+        digest.update(chunk)
+        file.write(chunk)
+    expected = f"sha-256=:{base64.b64encode(digest.digest()).decode()}:"
+    if request.headers.get("content-digest") != expected:
+        raise Refused(
+            400, "what arrived is not what was sent: its Content-Digest is another", "send it again", "StoreAway"
+        )
+    file.flush()
+    return size
+
+
+async def _body(request: Request) -> AsyncIterator[bytes]:
+    stream = request.stream().__aiter__()
+    try:
+        while True:
+            try:
+                yield await asyncio.wait_for(anext(stream), _SILENCE_S)
+            except StopAsyncIteration:
+                return
+    except (ClientDisconnect, TimeoutError):
+        raise Refused(400, "the body was cut off", "send it again", "StoreAway") from None
+
+
+async def _delete(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.delete, _word(request, "id")))
+
+
+async def _annotate(served: ServedStore, request: Request) -> Response:
+    text: str | None = await _read_json(request, str | None)
+    await run_in_threadpool(served.store.annotate, _word(request, "id"), text)
+    return _json(True)
+
+
+async def _baselines(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.baselines))
+
+
+async def _set_baseline(served: ServedStore, request: Request) -> Response:
+    await run_in_threadpool(served.store.set_baseline, _word(request, "name"), _word(request, "id"))
+    return _json(True)
+
+
+async def _remove_baseline(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.remove_baseline, _word(request, "name")))
+
+
+async def _duplicates(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.duplicates))
+
+
+async def _problems(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.check))
+
+
+async def _migrate(served: ServedStore, request: Request) -> Response:
+    await run_in_threadpool(served.store.migrate)
+    return _json(True)
+
+
+def _word(request: Request, name: str) -> str:
+    """A parameter that must be there."""
+    if name not in request.query_params:
+        raise Refused(400, f"the parameter '{name}' is missing", "use a client of the same version")
+    return plain(request.query_params[name])
+
+
+async def _read_json(request: Request, type: Any) -> Any:
+    body = b""
+    async for chunk in _body(request):
+        body += chunk
+        if len(body) > _MOST_JSON:
+            raise Refused(413, f"takes at most {_MOST_JSON >> 20} MiB of JSON", "ask for less")
+    try:
+        return msgspec.convert(json.loads(body), type)
+    except (ValueError, RecursionError) as error:  # also UnicodeDecodeError and msgspec.ValidationError
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise Refused(400, f"the body cannot be read: {plain(said)}", "use a client of the same version") from None
+
+
+async def _one_by_one(parts: list[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+def _in_words(error: InvalidInput | StoreTrouble, where: str | None) -> ServerError:
+    kind, shown = type(error).__name__, None if where is None else plain(where)
+    return ServerError(kind=kind, what=plain(error.what), remedy=plain(error.remedy or ""), where=shown)
+
+
+def _json(body: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(body), status, _HEADERS, media_type="application/json")
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    what = f"has no {request.method} of this address: it is benchwright {__version__} and speaks {API}"
+    return _json(ServerError(kind="StoreTrouble", what=what, remedy=_SAME_VERSION), status)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    what = "the server failed; its log says why"
+    return _json(ServerError(kind="StoreAway", what=what, remedy="tell whoever runs it; no result is lost"), 500)
+
+
+# Method, path, scope, handler.
+ROUTES: tuple[tuple[str, str, Scope, Handler], ...] = (
+    ("GET", "/version", Scope.READ, _version),
+    ("GET", "/digests", Scope.READ, _digests),
+    ("POST", "/find", Scope.READ, _find),
+    ("GET", "/standing", Scope.READ, _standing),
+    ("GET", "/run", Scope.READ, _load),
+    ("POST", "/load", Scope.READ, _load_all),
+    ("PUT", "/run", Scope.WRITE, _put),
+    ("PUT", "/runs", Scope.WRITE, _put_all),
+    ("DELETE", "/run", Scope.ADMIN, _delete),
+    ("PUT", "/annotation", Scope.WRITE, _annotate),
+    ("GET", "/baselines", Scope.READ, _baselines),
+    ("PUT", "/baseline", Scope.WRITE, _set_baseline),
+    ("DELETE", "/baseline", Scope.WRITE, _remove_baseline),
+    ("GET", "/duplicates", Scope.READ, _duplicates),
+    ("GET", "/problems", Scope.ADMIN, _problems),
+    ("POST", "/migrate", Scope.ADMIN, _migrate),
+)

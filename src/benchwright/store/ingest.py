@@ -1,0 +1,285 @@
+"""Writing a run to the tables. Everything is packed before the store is locked, so that other writers wait little."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from benchwright.core.measurement import Measurement, in_order
+from benchwright.core.provenance import revision_words
+from benchwright.core.run import Run
+from benchwright.core.status import Status
+from benchwright.store import schema
+from benchwright.store.base import Aggregate, StoreEntry
+from benchwright.store.run_document import (
+    ENCODING,
+    folder_bytes,
+    hash_of,
+    labels_json,
+    measurements_of,
+    pack_document,
+    plain,
+    unchanged_column,
+)
+from benchwright.store.run_query import label_pairs, started_s
+from benchwright.store.samples import PIECE_BYTES, Packed, checksum, pack, pieces_of
+from benchwright.store.transfer import ReceivedRun
+
+Row = dict[str, Any]
+_CHUNK = 500  # of values in one IN (…)
+_PIECES_AT_ONCE = 1000  # 8 MB of them
+_PARTS = (schema.documents, schema.results, schema.run_labels, schema.measurements, schema.samples)
+
+
+class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a run. Measurements name their series by its hash; the column `run` is filled in later."""
+
+    run: Row
+    document: Row
+    results: list[Row]
+    labels: list[Row]
+    series: dict[str, Row]
+    measurements: list[Row]
+    samples: Iterable[Row]
+
+
+def pack_entry(entry: StoreEntry, aggregate: Aggregate | None) -> PackedRun:
+    packed = pack_run(entry.run, entry.digest, aggregate)
+    if entry.annotation is not msgspec.UNSET:
+        packed.run["annotation"] = None if entry.annotation is None else plain(entry.annotation)
+    return packed
+
+
+def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
+    arrays: list[bytes] = []
+
+    def packed_one_by_one() -> Iterator[tuple[Measurement, Packed]]:
+        for _, _, measurement in measurements_of(run):
+            packed = pack(in_order(measurement))
+            arrays.append(packed.data)
+            yield measurement, packed
+
+    rows, series = _measurement_rows(run, packed_one_by_one(), aggregate)
+    samples = [{"piece": number, "data": data} for number, data in enumerate(pieces_of(arrays))]
+    return _packed_run(run, digest, rows, series, pack_document(run), samples, folder_bytes(run))
+
+
+def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedRun:
+    """The rows of a run that a client packed; DamagedDocument or DamagedSamples unless all of it fits together.
+
+    Only one array is unpacked at a time; the pieces are read when they are written to the store.
+    """
+    run, head = received.run, received.head
+
+    def checked_one_by_one() -> Iterator[tuple[Measurement, Packed]]:
+        for (_, _, bare), array, data in zip(measurements_of(run), head.arrays, received.arrays(), strict=True):
+            column, warm = unchanged_column(array, data), array.warmup_samples
+            measured = column[warm:] if warm else column  # a long one is not copied
+            yield replace(bare, samples=measured, warmup_samples=column[:warm]), Packed(array.encoding, data)
+
+    rows, series = _measurement_rows(run, checked_one_by_one(), aggregate)
+    packed = _packed_run(
+        run, head.digest, rows, series, received.document, received.pieces(PIECE_BYTES), head.folder_bytes
+    )
+    if head.annotation is not msgspec.UNSET:
+        packed.run["annotation"] = None if head.annotation is None else plain(head.annotation)
+    return packed
+
+
+def _measurement_rows(
+    run: Run, packed: Iterable[tuple[Measurement, Packed]], aggregate: Aggregate | None
+) -> tuple[list[Row], dict[str, Row]]:
+    """The rows of `measurements`, and their series."""
+    series: dict[str, Row] = {}
+    rows: list[Row] = []
+    for place, (((r, x, m), launch, _), (measurement, array)) in enumerate(
+        zip(measurements_of(run), packed, strict=True)
+    ):
+        rows.append(
+            {
+                "place": place,
+                "result": r,
+                "launch": x,
+                "measurement": m,
+                "series": _series_of(run.results[r].benchmark.name, measurement, series),
+                "counted": launch.counts,
+                "value": _condensed(measurement, aggregate, run.workers),
+                "warmup_samples": len(measurement.warmup_samples),
+                "samples": len(measurement.samples),
+                "size_bytes": len(array.data),
+                "encoding": array.encoding,
+                "checksum": checksum(array.data),
+            }
+        )
+    return rows, series
+
+
+def _packed_run(
+    run: Run,
+    digest: str,
+    measurements: list[Row],
+    series: dict[str, Row],
+    document: bytes,
+    samples: Iterable[Row],
+    beside_bytes: int,
+) -> PackedRun:
+    size_bytes = len(document) + sum(row["size_bytes"] for row in measurements) + beside_bytes
+    return PackedRun(
+        run=_run_row(run, digest, len(measurements), size_bytes),
+        document={"encoding": ENCODING, "data": document},
+        results=[_result_row(i, run) for i in range(len(run.results))],
+        labels=list(_label_rows(run)),
+        series=series,
+        measurements=measurements,
+        samples=samples,
+    )
+
+
+def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
+    """Inserts or replaces the runs. Their baselines stay, and so do annotations unless a new one is given."""
+    keys = _upserted(connection, [each.run for each in packed])
+    for table in _PARTS:
+        connection.execute(delete(table).where(table.c.run.in_(keys.values())))
+    series = _series_keys(connection, {hashed: row for each in packed for hashed, row in each.series.items()})
+    parts: dict[Table, list[Row]] = {table: [] for table in _PARTS}
+    for each in packed:
+        key = keys[each.run["id"]]
+        parts[schema.documents].append({"run": key, **each.document})
+        parts[schema.results] += [{"run": key, **row} for row in each.results]
+        parts[schema.run_labels] += [{"run": key, **row} for row in each.labels]
+        parts[schema.measurements] += [
+            {"run": key, **row, "series": series[row["series"]]} for row in each.measurements
+        ]
+    for table, rows in parts.items():
+        if rows:
+            connection.execute(insert(table), rows)
+    for each in packed:
+        pieces = iter(each.samples)
+        while some := [{"run": keys[each.run["id"]], **row} for row in islice(pieces, _PIECES_AT_ONCE)]:
+            connection.execute(insert(schema.samples), some)
+
+
+def _upserted(connection: Connection, rows: Sequence[Row]) -> dict[str, int]:
+    """The key of each run, by its id. In one order everywhere: two writers never wait for each other in a circle."""
+    r = schema.runs.c
+    ordered = sorted(rows, key=lambda row: str(row["id"]))
+    for columns, alike in groupby(ordered, key=list):  # some bring an annotation
+        statement = insert_or(connection, schema.runs)
+        changed = {name: statement.excluded[name] for name in columns if name != "id"}
+        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changed), list(alike))
+    return dict(connection.execute(select(r.id, r.key).where(r.id.in_([row["id"] for row in rows]))).all())
+
+
+def _series_keys(connection: Connection, rows: dict[str, Row]) -> dict[str, int]:
+    found = dict(_known_series(connection, rows))
+    # In one order everywhere: two writers that insert the same ones never wait for each other in a circle.
+    missing = [rows[hashed] for hashed in sorted(rows.keys() - found.keys())]
+    if missing:
+        connection.execute(
+            insert_or(connection, schema.series).on_conflict_do_nothing(index_elements=["hash"]), missing
+        )
+        found.update(_known_series(connection, [row["hash"] for row in missing]))
+    return found
+
+
+def _known_series(connection: Connection, hashes: Iterable[str]) -> Iterator[tuple[str, int]]:
+    wanted = list(hashes)
+    c = schema.series.c
+    for start in range(0, len(wanted), _CHUNK):
+        query = select(c.hash, c.key).where(c.hash.in_(wanted[start : start + _CHUNK]))
+        yield from connection.execute(query)
+
+
+def insert_or(connection: Connection, table: Table) -> Any:
+    """An INSERT that knows ON CONFLICT, which both databases write alike but SQLAlchemy keeps apart."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _run_row(run: Run, digest: str, measurements: int, size_bytes: int) -> Row:
+    return {
+        "id": plain(run.unique_id),
+        "called": plain(run.id),
+        "digest": plain(digest),
+        "name": plain(run.name),
+        "started": plain(run.started),
+        "started_s": started_s(run.started),
+        "ended": None if run.ended is None else plain(run.ended),
+        "status": run.status.value,
+        "machine": run.machine.fingerprint,
+        "host": plain(run.machine.hostname),
+        "folder": plain(run.folder),
+        "labels": labels_json(run.labels),
+        "revision": plain(revision_words(run.revisions)),
+        "benchmarks": len(run.results),
+        "failed": sum(r.status is Status.FAILED for r in run.results),
+        "measurements": measurements,
+        "size_bytes": size_bytes,
+    }
+
+
+def _result_row(number: int, run: Run) -> Row:
+    result = run.results[number]
+    return {
+        "result": number,
+        "benchmark": plain(result.benchmark.name),
+        "status": result.status.value,
+        "reason": None if result.reason is None else result.reason.value,
+    }
+
+
+def _label_rows(run: Run) -> Iterator[Row]:
+    for label, value in label_pairs(run.labels, [r.benchmark for r in run.results]):
+        yield {"pair": hash_of(label, value), "label": plain(label), "value": plain(value)}
+
+
+def _series_of(benchmark: str, m: Measurement, series: dict[str, Row]) -> str:
+    """The hash of the measurement's series, which is added to `series`."""
+    labels = tuple(sorted(m.labels.items()))
+    row = _series_row(benchmark, m.metric, labels, m.unit, m.direction.value, m.source, m.aggregate)
+    hashed: str = row["hash"]
+    series[hashed] = row
+    return hashed
+
+
+@lru_cache(maxsize=4096)  # a rebuild meets the same series again and again; the rows are never changed
+def _series_row(
+    benchmark: str,
+    metric: str,
+    labels: tuple[tuple[str, str], ...],
+    unit: str | None,
+    direction: str,
+    source: str,
+    aggregate: str,
+) -> Row:
+    """Equal for measurements of the same thing, read in the same way."""
+    return {
+        "hash": hash_of(benchmark, metric, labels, unit, direction, source, aggregate),
+        "benchmark": plain(benchmark),
+        "metric": plain(metric),
+        "labels": labels_json(dict(labels)),
+        "unit": None if unit is None else plain(unit),
+        "direction": direction,
+        "source": plain(source),
+        "aggregate": plain(aggregate),
+    }
+
+
+def _condensed(measurement: Measurement, aggregate: Aggregate | None, workers: int | None) -> float | None:
+    """The launch's one number; None if there is none."""
+    if aggregate is None:
+        return None
+    try:
+        value = measurement.value
+        if value is None:
+            value = aggregate(measurement.aggregate, measurement.samples, workers)
+    except (ValueError, ArithmeticError):
+        return None
+    return None if math.isnan(value) else value  # SQLite has no NaN

@@ -1,0 +1,105 @@
+"""Runs on a real Slurm cluster, as a user makes them: two nodes, a killed driver, files that are sent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from builders import job as job_in
+from command_line import CommandLine
+from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
+
+from benchwright.executors.base import Listener, Site
+from benchwright.executors.slurm import SlurmExecutor
+
+pytestmark = pytest.mark.xdist_group("slurm flows")
+SUITE = """\
+both:
+  inherits: _defaults
+  definition: .
+  num_machines: 2
+  plan: {method: njobs, n: 1}
+  stop: {steps: 20}
+  warmup: 2
+"""
+MAIN = """\
+import os, time
+from benchprobe import iterate
+print("SLURM" if any(n.startswith("SLURM_JOB") for n in os.environ) else "clean", flush=True)
+for _ in iterate("train", range(1000), batch_size=1):
+    time.sleep(0.002)
+"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    made = start_slurm_cluster(tmp_path_factory.mktemp("slurm"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def slurm(bw: CommandLine, running: SlurmCluster) -> Iterator[CommandLine]:
+    bw.env |= running.environment
+    yield bw
+    wait_until(lambda: running.jobs() == [], "the queue is empty")
+    running.wait_until_idle()
+
+
+def test_a_suite_of_two_machines_in_one_allocation(slurm):
+    (slurm.cwd / "suite.yaml").write_text(SUITE)
+    (slurm.cwd / "main.py").write_text(MAIN)
+    slurm("run", "suite.yaml", "--on", "slurm:main", "--nodes", "2", "--slurm", "--time=10", "--use-current-env")
+    run = slurm.last_run()
+    [launches] = [result["launches"] for result in json.loads((run / "run.json").read_text())["results"]]
+    assert [launch["status"] for launch in launches] == ["ok"] * 2
+    logs = sorted(run.glob("both*.log.gz"))
+    assert [gzip.decompress(log.read_bytes()) for log in logs] == [b"clean\n"] * 2
+    assert [log.name.split(".")[-3] for log in logs] == ["node1", "node2"]
+    [held] = json.loads((run / "allocations.json").read_text())
+    assert (held["nodes"], held["released"]) == (["n1", "n2"], True)
+
+
+def test_a_killed_driver_is_resumed_on_the_same_node(slurm, running):
+    words = ("run", "--on", "slurm", "--slurm", "--time=10 -w n2", "--repeat", "6", "--", "sleep", "1")
+    with subprocess.Popen(slurm.argv(*words), env=slurm.env, cwd=slurm.cwd, stderr=subprocess.DEVNULL) as driver:
+        wait_until(lambda: list(slurm.base.glob("runs/*/*R1*.data")), "the second launch has begun")
+        driver.kill()
+    [run] = slurm.base.glob("runs/*")
+    assert json.loads((run / "allocations.json").read_text())[0]["released"] is False
+    done = {log.name: log.stat().st_mtime_ns for log in run.glob("*.R0.*.data")}
+    slurm("run", f"--resume={run.name}")
+    result = json.loads((run / "run.json").read_text())
+    [launches] = [result["launches"] for result in result["results"]]
+    assert [launch["status"] for launch in launches] == ["ok"] * 6
+    assert {log.name: log.stat().st_mtime_ns for log in run.glob("*.R0.*.data")} == done  # not repeated
+    [held] = json.loads((run / "allocations.json").read_text())
+    assert (held["nodes"], held["released"]) == (["n2"], True)
+
+
+def test_what_a_job_uses_is_sent_to_a_node_that_does_not_see_it(slurm, running, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", running.environment["SLURM_CONF"])
+    (tmp_path / "data").write_bytes(os.urandom(3_000_000))
+    script = 'test "$(wc -c <"$0")" = 3000000 && case $0 in */there/*) echo sent;; esac'
+    job = job_in("sh", "-c", script, str(tmp_path / "data"), folder=tmp_path / "run", id="job", cwd=str(tmp_path))
+    site = Site(folder=str(tmp_path / "base"), remote_dir=str(tmp_path / "there"), slurm=("--time=10",), wait_s=60.0)
+    executor = SlurmExecutor(site)
+    executor._python = "/no/such/python"
+    with executor:
+        [outcome] = executor.run([job], Listener())
+    assert (outcome.exit_code, outcome.detail) == (0, None)
+    assert gzip.decompress((tmp_path / "run" / "job.log.gz").read_bytes()) == b"sent\n"
+
+
+def test_devices_releases_what_a_killed_run_holds(slurm, running):
+    words = ("run", "--on", "slurm", "--slurm", "--time=10", "--", "sleep", "60")
+    with subprocess.Popen(slurm.argv(*words), env=slurm.env, cwd=slurm.cwd, stderr=subprocess.DEVNULL) as driver:
+        wait_until(lambda: list(slurm.base.glob("runs/*/*.data")), "the launch has begun")
+        time.sleep(1)
+        driver.kill()
+    assert "released nodes that killed runs still held" in slurm("devices", code=None).stderr

@@ -1,0 +1,98 @@
+"""A real Ray cluster for tests: a head and a second node on this machine, at addresses of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+_HEAD, _OTHER = "127.0.0.2", "127.0.0.3"
+_NODE = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--block")
+
+
+class RayCluster:
+    """`environment`: the variables that drivers need; `address`: of the head."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "token").write_text(os.urandom(16).hex())
+        self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
+        with socket.socket() as free:
+            free.bind((_HEAD, 0))
+            self.address = f"{_HEAD}:{free.getsockname()[1]}"
+        self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short
+        self._nodes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> None:
+        port = self.address.rpartition(":")[2]
+        self._start(_HEAD, "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self._sockets}")
+        self._wait(lambda: _answers(self.address), "the head answers")
+        self._start(_OTHER, f"--address={self.address}")
+        logs = [self.folder / f"{address}.log" for address in (_HEAD, _OTHER)]
+        self._wait(lambda: all("Ray runtime started" in log.read_text() for log in logs), "both nodes have started")
+
+    def _start(self, address: str, *words: str) -> None:
+        with open(self.folder / f"{address}.log", "wb") as log:
+            self._nodes[address] = subprocess.Popen(
+                [sys.executable, "-m", "ray.scripts.scripts", "start", f"--node-ip-address={address}", *words, *_NODE],
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill_other(self) -> None:
+        """The raylet of the second node, with SIGKILL."""
+        for process in psutil.Process(self._nodes[_OTHER].pid).children(recursive=True):
+            if process.name() == "raylet":
+                process.kill()
+
+    def _wait(self, condition: object, what: str) -> None:
+        limit = time.monotonic() + 120
+        while not condition():  # type: ignore[operator]
+            assert time.monotonic() < limit, f"not in time: {what}"
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        for node in reversed(list(self._nodes.values())):
+            children = psutil.Process(node.pid).children(recursive=True) if node.poll() is None else []
+            node.terminate()
+            try:
+                node.wait(20)
+            except subprocess.TimeoutExpired:
+                node.kill()
+                node.wait()
+            for child in children:
+                try:
+                    child.kill()
+                except psutil.NoSuchProcess:
+                    pass
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def start_ray_cluster(folder: Path) -> RayCluster:
+    """Skips the test where Ray is not installed."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("ray is not installed (pip install 'benchwright[ray]')")
+    cluster = RayCluster(folder)
+    cluster.start()
+    return cluster

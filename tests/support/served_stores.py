@@ -1,0 +1,70 @@
+"""A real server on a port that the system chooses, for tests: uvicorn in a thread, one path for each store."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import uvicorn
+
+from benchwright.core.aggregates import aggregate
+from benchwright.server.app import ServedStore
+from benchwright.server.tokens import Scope, TokenFile
+from benchwright.store.http_store import checked_url
+from benchwright.store.sql_store import SqlStore, open_store
+
+_SERVING: dict[str, SqlStore] = {}  # URL → the store behind it
+
+
+def store_behind(url: str) -> SqlStore:
+    return _SERVING[checked_url(url).geturl()]
+
+
+class ServedStores:
+    """Stores of one server; `token` may do everything with each. Used as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokens = TokenFile(folder)
+        self.token = self.tokens.create("all", Scope.ADMIN)
+        self._numbers = itertools.count()
+        self._waiting: dict[str, tuple[str, Path]] = {}
+        self._apps: dict[str, Any] = {}
+        self._urls: list[str] = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        config = uvicorn.Config(self, access_log=False, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+
+    def serve(self, path: Path) -> str:
+        """The URL of the SQLite store at `path`, which is opened, or made, when it is first asked for something."""
+        prefix = f"/{next(self._numbers)}"
+        url = f"http://127.0.0.1:{self.port}{prefix}"
+        self._waiting[prefix] = (url, path)
+        return url
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        prefix = "/" + scope["path"].split("/")[1]
+        if prefix not in self._apps:
+            url, path = self._waiting[prefix]
+            _SERVING[url] = open_store(str(path), aggregate=aggregate)
+            self._urls.append(url)
+            self._apps[prefix] = ServedStore(_SERVING[url], self.tokens, path.parent).app()
+        await self._apps[prefix]({**scope, "root_path": prefix}, receive, send)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=30)
+        self._socket.close()
+        for url in self._urls:
+            _SERVING.pop(url).close()
