@@ -199,11 +199,11 @@ def test_a_broken_plugin_that_is_asked_for_is_named_with_its_package(broken: Com
         assert "Traceback" not in said
 
 
-def test_a_run_is_kept_when_its_store_is_broken(broken: CommandLine) -> None:
-    done = broken("run", "--store", "rust://x", "--", "true", code=None)
+def test_a_broken_store_is_refused_before_anything_is_measured(broken: CommandLine) -> None:
+    done = broken("run", "--store", "rust://x", "--", "touch", "measured", code=3)
     assert "rusty 2.1 cannot be loaded" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
-    assert (broken.last_run() / "run.json").is_file() or done.returncode == 3
+    assert not (broken.cwd / "measured").exists()
 
 
 def test_the_zoo_is_listed(outside: CommandLine) -> None:

@@ -16,6 +16,7 @@ import benchprobe
 from benchwright import agent
 from benchwright.agent.folder_digest import SERVING, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
+from benchwright.core.whole_file import alone_in
 
 _PROBE = ("benchprobe",)
 _ATTEMPTS = 3  # another benchwright may be repairing the same folder
@@ -35,7 +36,7 @@ def probe_folder(
             return folder
         if os.path.lexists(folder) and tell is not None:
             tell(f"{folder} was not the benchprobe of this benchwright (changed, or half-written); it was replaced")
-        _put(files, folder)
+        _put(files, folder, digest)
     raise CannotMeasure(f"{folder}: its files change while being written; choose another folder with --base")
 
 
@@ -104,26 +105,28 @@ def _holds(folder: Path, digest: str) -> bool:
         return False
 
 
-def _put(files: dict[str, bytes], folder: Path) -> None:
+def _put(files: dict[str, bytes], folder: Path, digest: str) -> None:
     """Written aside, then renamed, so that a killed benchwright leaves no half-written folder."""
     import tempfile
 
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".benchprobe-"))
-        new, old = aside / "new", aside / "old"
-        try:
-            _write(files, new)
-            if os.path.lexists(folder):
-                os.rename(folder, old)
-            os.rename(new, folder)
-        except FileExistsError:
-            pass  # another benchwright was quicker; its folder is checked next
-        except OSError as error:
-            if not folder.is_dir():
-                raise error
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+        with alone_in(folder.parent):
+            if _holds(folder, digest):
+                return  # another benchwright was quicker
+            aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".benchprobe-"))
+            new, old = aside / "new", aside / "old"
+            try:
+                _write(files, new)
+                if os.path.lexists(folder):
+                    os.rename(folder, old)
+                os.rename(new, folder)
+            except OSError as error:
+                # Where folders cannot be locked, another may have put its own there; it is checked next.
+                if not folder.is_dir() and not isinstance(error, FileNotFoundError):
+                    raise
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
         raise CannotMeasure(f"{folder}: {error.strerror or error}; choose another folder with --base") from error
 

@@ -29,7 +29,8 @@ class Queue:
 
     def __init__(self) -> None:
         self.busy_until_ns = 0
-        self.synchronisations = 0
+        self.synchronisations = 0  # those that had to wait
+        self.waited_for = 0
         self.recorded = 0
         self.event_ns = 0  # what recording an event takes the host
         self.capturing = False
@@ -67,6 +68,7 @@ class QueueEvent:
         self._at_ns = max(self._queue.busy_until_ns, time.perf_counter_ns())
 
     def synchronize(self) -> None:
+        self._queue.waited_for += 1
         self._queue.synchronisations += time.perf_counter_ns() < self._at_ns  # only if there is something to wait for
         while time.perf_counter_ns() < self._at_ns:
             time.sleep(0.001)
@@ -378,7 +380,7 @@ def test_a_tensor_of_the_device_is_read_at_the_end_of_the_window(tmp_path):
             self.number = number
 
         def item(self) -> float:
-            reads.append(setting.queue.synchronisations)
+            reads.append(setting.queue.waited_for)
             return self.number
 
     for i in setting.iterate("train", range(20)):
