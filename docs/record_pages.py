@@ -2,7 +2,8 @@
 
 python docs/record_pages.py docs/tutorial.md
 
-A block with a report (it ends in `saved: …`) belongs to the last `bw run` above it. Nothing is written if the machine was busy.
+A block with a report (it ends in `saved: …`) belongs to the last `bw run` above it. A run with a
+warning is tried again; nothing is written if the machine is never quiet.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 COLUMNS = 80
+ATTEMPTS = 8
 _BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAVED = re.compile(r"^ saved: .*/runs/", re.MULTILINE)
 
@@ -37,15 +40,26 @@ def recorded(page: str, run: Callable[[str], str]) -> str:
 
 
 def printed(command: str, base: str) -> str:
-    """What it prints in the checkout, with a base folder of its own; SystemExit if the machine was too busy to show it."""
-    print(command, file=sys.stderr)
+    """The output of a quiet run in the checkout, with its own base folder; SystemExit if the machine is never quiet."""
     environment = os.environ | {"COLUMNS": str(COLUMNS), "BENCHWRIGHT_BASE": base}
     root = Path(__file__).parent.parent
-    text = subprocess.run(shlex.split(command), cwd=root, env=environment, stdout=subprocess.PIPE, check=True).stdout
-    report = text.decode()
-    if "⚠" in report:
-        raise SystemExit(f"{report}\nnot written: the page shows a quiet run; try again on a quieter machine")
-    return report
+    for _ in range(ATTEMPTS):
+        _await_quiet()
+        print(command, file=sys.stderr)
+        done = subprocess.run(shlex.split(command), cwd=root, env=environment, stdout=subprocess.PIPE, check=True)
+        report = done.stdout.decode()
+        if "⚠" not in report:
+            return report
+        print(report, file=sys.stderr)
+    raise SystemExit("not written: the page shows quiet runs; try again on a quieter machine")
+
+
+def _await_quiet() -> None:
+    """Until the load of the run before has faded, or of whatever else ran; for two minutes at most."""
+    for _ in range(24):
+        if os.getloadavg()[0] < 0.4 * (os.cpu_count() or 1):
+            return
+        time.sleep(5)
 
 
 def main(pages: list[str]) -> None:
