@@ -68,7 +68,7 @@ BUDGETS = {
     "benchwright/doctor": 900,
     "benchwright/environments": 2_000,
     "benchwright/executors": 6_000,
-    "benchwright/kinds": 19_400,
+    "benchwright/kinds": 19_550,
     "benchwright/options": 1_000,
     "benchwright/plan": 800,
     "benchwright/record": 2_700,

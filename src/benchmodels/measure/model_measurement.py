@@ -18,7 +18,7 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.generation import refuse_unread, tell_generations, timed_calls
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.operators import tell_operators
-from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
+from benchmodels.measure.timing import Caller, latency_loop, streams_times, times_in_runtime
 from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.process_exit import end_children, leave
@@ -160,10 +160,12 @@ class ModelMeasurement:
         makers = [lambda: calls.new_caller(keep) for _ in range(streams)]
         if calls.used_up:
             with calls.apart():  # the inputs of many calls are our memory, not the model's
-                rates = streams_rates(makers, max(1, FRESH_BYTES // max(1, calls.input_bytes())))
+                times = streams_times(makers, max(1, FRESH_BYTES // max(1, calls.input_bytes())))
         else:
-            rates = streams_rates(makers)
-        self._reports.measured("throughput.streams", rates, "calls/s", HIGHER, {"streams": str(streams)})
+            times = streams_times(makers)
+        labels = {"streams": str(streams)}
+        self._reports.measured("throughput.streams", times.rates, "calls/s", HIGHER, labels)
+        self._reports.measured("latency.streams", times.seconds, labels=labels)
 
     def _profile(self, calls: _Calls) -> None:
         with self._reports.at("run"):

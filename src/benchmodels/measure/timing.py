@@ -20,6 +20,7 @@ ROUND_NS = 50_000_000
 WARMUP_ROUNDS = 2
 MIN_ROUNDS, MAX_ROUNDS = 5, 20
 MIN_OWN_CALLS, MAX_OWN_CALLS = 5, 1000
+MOST_CALLS = 10_000  # of concurrent callers, whose times are kept
 MAX_SECONDS = 20.0  # for all rounds; MIN_ROUNDS are always made
 
 
@@ -86,8 +87,15 @@ def times_in_runtime(session: TimesItself, prepared: Prepared) -> Tuple[List[flo
     return inside, around
 
 
-def streams_rates(makers: Sequence[Callable[[], Caller]], most_calls: Optional[int] = None) -> List[float]:
-    """Calls per second of all callers together, one figure per round. Each caller is made in its own thread.
+class StreamsTimes(NamedTuple):
+    """`rates`: calls per second of all callers together, one figure per round. `seconds`: of calls, evenly chosen if there are many."""
+
+    rates: List[float]
+    seconds: List[float]
+
+
+def streams_times(makers: Sequence[Callable[[], Caller]], most_calls: Optional[int] = None) -> StreamsTimes:
+    """Of concurrent callers, each made in its own thread.
 
     In a round each caller makes the same number of calls: enough for 50 ms, at most `most_calls`. A round lasts from the
     first call's start to the last one's end; all inputs are prepared before it.
@@ -98,6 +106,7 @@ def streams_rates(makers: Sequence[Callable[[], Caller]], most_calls: Optional[i
         calls = int(min(most, max(1, math.ceil(ROUND_NS / max(once_ns, 1)))))
         longer = math.ceil(calls * ROUND_NS / max(crowd.round(calls), 1))  # many calls in a row are faster
         calls = int(min(most, max(1, longer)))
+        crowd.forget()
         rates: List[float] = []
         began_ns = perf_counter_ns()
         while len(rates) < MAX_ROUNDS:
@@ -105,8 +114,10 @@ def streams_rates(makers: Sequence[Callable[[], Caller]], most_calls: Optional[i
             rates.append(len(makers) * calls / (took_ns / 1e9))
             if len(rates) >= MIN_ROUNDS and perf_counter_ns() - began_ns > MAX_SECONDS * 1e9:
                 break
+        seconds = crowd.seconds()
+        seconds = seconds[:: math.ceil(len(seconds) / MOST_CALLS)]
         crowd.look()
-        return rates
+        return StreamsTimes(rates, seconds)
 
 
 class _Crowd:
@@ -117,10 +128,13 @@ class _Crowd:
         self._calls = 0
         self._looking = False
         self._spans: List[List[int]] = [[0, 0] for _ in makers]
+        self._ends: List[List[Tuple[int, List[int]]]] = [
+            [] for _ in makers
+        ]  # by caller and round: the start, and each call's end
         self._errors: List[BaseException] = []
         self._threads = [
-            threading.Thread(target=self._live, args=(make, span), daemon=True)
-            for make, span in zip(makers, self._spans)
+            threading.Thread(target=self._live, args=(make, span, ends), daemon=True)
+            for make, span, ends in zip(makers, self._spans, self._ends)
         ]
 
     def __enter__(self) -> _Crowd:
@@ -145,16 +159,30 @@ class _Crowd:
             raise self._errors[0]
         return max(end for _, end in self._spans) - min(begin for begin, _ in self._spans)
 
+    def forget(self) -> None:
+        """The calls so far were to warm up."""
+        for ends in self._ends:
+            ends.clear()
+
+    def seconds(self) -> List[float]:
+        """How long each call since took its caller."""
+        return [
+            (end - begin) / 1e9
+            for rounds in self._ends
+            for began, ends in rounds
+            for begin, end in zip([began, *ends], ends)
+        ]
+
     def look(self) -> None:
         """One more concurrent call by each, whose result is checked."""
         self._looking = True
         self.round(1)
 
-    def _live(self, make: Callable[[], Caller], span: List[int]) -> None:
+    def _live(self, make: Callable[[], Caller], span: List[int], ends: List[Tuple[int, List[int]]]) -> None:
         try:
             caller = make()
             try:
-                self._work(caller, span)
+                self._work(caller, span, ends)
             finally:
                 caller.close()
         except threading.BrokenBarrierError:
@@ -163,16 +191,19 @@ class _Crowd:
             self._errors.append(error)
             self._barrier.abort()
 
-    def _work(self, caller: Caller, span: List[int]) -> None:
+    def _work(self, caller: Caller, span: List[int], rounds: List[Tuple[int, List[int]]]) -> None:
         run, inputs = caller.run, caller.inputs
         while True:
             self._barrier.wait()
             prepared = [inputs() for _ in range(self._calls)]
             self._barrier.wait()
+            ends: List[int] = []
             span[0] = perf_counter_ns()
             for each in prepared:
                 run(each)
-            span[1] = perf_counter_ns()
+                ends.append(perf_counter_ns())
+            span[1] = ends[-1]
+            rounds.append((span[0], ends))
             if self._looking:
                 caller.look(run(inputs()))
             del prepared

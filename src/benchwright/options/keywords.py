@@ -71,8 +71,9 @@ class RunOptions(TypedDict, total=False):
     devices: Texts
     precisions: Texts
     scale: str | None
-    threads: int | None
-    streams: int | None
+    threads: str | int | None
+    streams: str | int | None
+    batch: str | int | None
     items: int | None
     max_depth: int | None
     weights: bool

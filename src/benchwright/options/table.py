@@ -197,10 +197,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")] = ("fp32",)
     scale: Annotated[str, _row(OF_MODELS, "--scale", "choice", applies=(ZOO,), choices=ZOO_SCALES, kept=True, of_model=True,
         help="Size of a zoo's models: tiny (few layers, small inputs, at most 30 M parameters), small, or full (as published).  [default: tiny]")] = ZOO_SCALES[0]
-    threads: Annotated[int | None, _row(OF_MODELS, "--threads", "count", "N", applies=_MODELS, least=1, kept=True, of_model=True, held=True,
-        help="Threads of the runtime.  [default: one per core]")] = None
-    streams: Annotated[int, _row(OF_MODELS, "--streams", "count", "N", applies=_MODELS, least=1, most=256, kept=True, of_model=True, held=True,
-        help="Also measure the throughput of N concurrent callers.")] = 1
+    threads: Annotated[tuple[int, ...], _row(OF_MODELS, "--threads", metavar="N,N", parse=values.threads, applies=_MODELS, kept=True, held=True,
+        help="Threads of the runtime; several are measured one by one.  [default: one per core]")] = ()
+    streams: Annotated[tuple[int, ...], _row(OF_MODELS, "--streams", metavar="N,N", parse=values.streams, applies=_MODELS, kept=True, held=True,
+        help="Also measure throughput and latency with N concurrent callers. Several, such as 1,2,4,8, give the curve with its knee.")] = ()
+    batch: Annotated[tuple[int, ...], _row(OF_MODELS, "--batch", metavar="N,N", parse=values.batch, applies=_SWEPT,
+        help="Measure each batch size: shorter for --param batch_size=N,N.")] = ()
     items: Annotated[int | None, _row(OF_MODELS, "--items", "count", "N", applies=_MODELS, least=1, kept=True, of_model=True, held=True,
         help="Items in one call, for items/s.  [default: the batch size, if known; else calls/s]")] = None
     max_depth: Annotated[int, _row(OF_MODELS, "--max-depth", "count", "N", applies=(MODELS,), least=0, kept=True, of_model=True,
@@ -371,6 +373,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def up_to(self) -> bool:
         """Whether fewer launches than `repeat` may be enough."""
         return self.enough is not None or self.decision is not None
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """All parameters that are swept, each as NAME=VALUE,VALUE."""
+        return (*self.params, *((f"batch_size={','.join(map(str, self.batch))}",) if self.batch else ()))
 
     @property
     def names_devices(self) -> bool:

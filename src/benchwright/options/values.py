@@ -78,6 +78,26 @@ def cores(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found_cores))
 
 
+def threads(text: str) -> tuple[int, ...]:
+    return _counts(text, "--threads", 1024)
+
+
+def streams(text: str) -> tuple[int, ...]:
+    return _counts(text, "--streams", 256)
+
+
+def batch(text: str) -> tuple[int, ...]:
+    return _counts(text, "--batch", 1_000_000)
+
+
+def _counts(text: str, where: str, most: int) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 9 and 1 <= int(word) <= most for word in words):
+        remedy = f"write 1,2,4: whole numbers from 1 to {most:,}"
+        raise InvalidInput(f"'{text}' is not a list of counts", where=where, remedy=remedy)
+    return tuple(dict.fromkeys(map(int, words)))
+
+
 def timeout(text: str) -> float:
     return _limit(text, "--timeout", "write 90s or 10m, or drop --timeout for no limit")
 

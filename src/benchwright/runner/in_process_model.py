@@ -238,12 +238,10 @@ def order_and_executor(order: RunOrder, model: Any, inputs: Any) -> tuple[RunOrd
 def _benchmarks(options: Options, facts: dict[str, Any], model: HeldModel) -> list[Benchmark]:
     name = options.name or str(facts["class"])
     found: list[Benchmark] = []
-    for runtime, device, precision in variants(options, device=facts["device"]):
+    for variant in variants(options, device=facts["device"]):
         workload = model_of(
             options,
-            runtime=runtime,
-            device=device,
-            precision=precision,
+            **variant.fields,
             python=sys.executable,
             cwd=os.getcwd(),
             identity=facts["identity"],
@@ -255,14 +253,18 @@ def _benchmarks(options: Options, facts: dict[str, Any], model: HeldModel) -> li
             set_to_eval=bool(model.module.training),
         )
         benchmark = Benchmark(
-            name=name + variant_name(workload),
+            name=name + variant_name(workload, variant.swept),
             kind="script",
             workload=workload,
             source=name,
-            placement=on_device(device),
+            placement=on_device(variant.device),
             loop="latency",
+            parameters=variant.swept,
             labels={"name": name},
-            notes=(*((HERE,) if is_measured_here(runtime) else ()), *((SET_TO_EVAL,) if model.module.training else ())),
+            notes=(
+                *((HERE,) if is_measured_here(variant.runtime) else ()),
+                *((SET_TO_EVAL,) if model.module.training else ()),
+            ),
         )
         benchmark = options.applied(benchmark)
         found += with_profile(

@@ -161,7 +161,7 @@ def _value(option: Option, value: Any) -> object:
     if option.form in ("list", "words", "pairs"):
         return _texts(option, value)
     if isinstance(value, Sequence) and not isinstance(value, str):  # cores=[0, 1], script_args=["--epochs", "1"]
-        return ",".join(map(str, value)) if option.name == "cores" else shlex.join(map(str, value))
+        return ",".join(map(str, value)) if option.metavar in ("LIST", "N,N") else shlex.join(map(str, value))
     known = isinstance(value, str | os.PathLike | int | float) and not isinstance(value, bool)
     return str(_checked(option, value, known, "text"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmodels.measure import timing
-from benchmodels.measure.timing import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_rates
+from benchmodels.measure.timing import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_times
 
 
 def test_without_a_rule_the_loop_makes_a_fixed_number_of_calls() -> None:
@@ -57,9 +57,10 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
         threads["made"].add(threading.get_ident())
         return Caller(run, lambda: None, lambda: threads["closed"].add(threading.get_ident()))
 
-    rates = streams_rates([make] * 3)
+    rates, seconds = streams_times([make] * 3)
     assert len(rates) == timing.MAX_ROUNDS
     assert all(rate > 0 for rate in rates)
+    assert 3 * timing.MAX_ROUNDS <= len(seconds) <= min(timing.MOST_CALLS, sum(counts.values()))
     assert threads["made"] == threads["called"] == threads["closed"]
     assert len(threads["made"]) == 3
     assert len(set(counts.values())) == 1, "in each round everybody makes the same number of calls"
@@ -77,7 +78,7 @@ def test_inputs_of_streams_are_made_before_anybody_calls_and_not_too_many(monkey
         most = max(most, len(ready))
         return 1
 
-    rates = streams_rates([lambda: Caller(lambda x: ready.pop(), inputs, lambda: None)] * 2, most_calls=3)
+    rates, _ = streams_times([lambda: Caller(lambda x: ready.pop(), inputs, lambda: None)] * 2, most_calls=3)
     assert most == 2 * 3
     assert max(rates) > 2 / 0.02, "what the inputs take is no part of it"
 
@@ -96,7 +97,7 @@ def test_what_one_stream_raises_ends_all(where: str) -> None:
     bad = fail if where == "make" else lambda: Caller(fail, lambda: None, lambda: closed.append("bad"))
     before = threading.active_count()
     with pytest.raises(RuntimeError, match=f"no {where}"):
-        streams_rates([good, bad])
+        streams_times([good, bad])
     assert threading.active_count() == before
     assert "good" in closed
 
@@ -104,4 +105,12 @@ def test_what_one_stream_raises_ends_all(where: str) -> None:
 @pytest.mark.usefixtures("short_rounds")
 def test_slow_calls_get_the_fewest_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "MAX_SECONDS", 0.0)
-    assert len(streams_rates([lambda: Caller(lambda x: None, lambda: None, lambda: None)])) == timing.MIN_ROUNDS
+    assert len(streams_times([lambda: Caller(lambda x: None, lambda: None, lambda: None)]).rates) == timing.MIN_ROUNDS
+
+
+def test_the_time_of_each_concurrent_call_is_kept_and_of_many_an_even_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "ROUND_NS", 4_000_000)
+    monkeypatch.setattr(timing, "MOST_CALLS", 50)
+    _, seconds = streams_times([lambda: Caller(lambda x: time.sleep(0.002), lambda: None, lambda: None)] * 2)
+    assert 25 < len(seconds) <= 50
+    assert min(seconds) >= 0.002

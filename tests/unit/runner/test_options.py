@@ -53,6 +53,9 @@ VALUES: dict[str, Any] = {
     "regressed_types": "[]",
     "shard": "1/2",
     "stop_grace": "5s",
+    "threads": "2",
+    "streams": "2",
+    "batch": "1,2",
 }
 
 
@@ -120,7 +123,7 @@ def test_options_for_everything_and_for_this_are_taken(
 def test_one_target_of_many_that_an_option_applies_to_is_enough(
     targets: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
-    values = {"threads": 2, "commands": ("true",), "base": str(tmp_path / "base")}
+    values = {"threads": "2", "commands": ("true",), "base": str(tmp_path / "base")}
     order = order_of(values, ["threads"], targets=targets[MODELS]["targets"])
     assert len(resolve_order(order).benchmarks) == 2
 

@@ -26,7 +26,7 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.build_options import as_built
 from benchwright.kinds.models.training import training_of
 from benchwright.kinds.runtime_names import known_runtime
-from benchwright.kinds.sweep import idle_parameters, named_point
+from benchwright.kinds.sweep import Point, idle_parameters, named_point
 from benchwright.options.table import OF_MODEL, Options
 
 SHOWN_DIGITS = 8  # of an identity
@@ -56,7 +56,7 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, options: Options
         if not model.measurable:
             made.append(_withheld(asked, model, name, discovery, options, _why_not(model, discovery)))
             continue
-        if model.method and not any(known_runtime(runtime).calls_methods for runtime, _, _ in variants(options)):
+        if model.method and not any(known_runtime(each.runtime).calls_methods for each in variants(options)):
             made.append(_withheld(asked, model, name, discovery, options, _ONLY_EAGER))
             continue
         made += _on_each(asked, model, name, discovery, options)
@@ -78,10 +78,42 @@ def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, S
     return [msgspec.structs.replace(b, notes=(*b.notes, *notes.get(b.name, ()))) for b in asked]
 
 
-def variants(options: Options, usual: str = DEFAULT_RUNTIME, device: str | None = None) -> list[tuple[str, str, str]]:
-    """Runtime, device and precision of each. `device`: where the model is called, which counts unless others were asked for."""
+class ModelVariant(msgspec.Struct, frozen=True):
+    """One way to measure a model. `swept`: the numbers of threads and callers that tell it from the others."""
+
+    runtime: str
+    device: str
+    precision: str
+    threads: int | None
+    streams: int
+    swept: Point
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Of a `Model`."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "swept"}
+
+
+def variants(options: Options, usual: str = DEFAULT_RUNTIME, device: str | None = None) -> list[ModelVariant]:
+    """`device`: where the model is called, which counts unless others were asked for."""
     runtimes = options.runtimes or ((BUILD_RUNTIME,) if options.stops_after else (usual,))
-    return [(r, d, p) for d in options.devices or (usual_device(device),) for p in options.precisions for r in runtimes]
+    devices = options.devices or (usual_device(device),)
+    loads = [
+        (
+            threads,
+            streams,
+            _several("threads", options.threads, threads) | _several("streams", options.streams, streams),
+        )
+        for threads in options.threads or (None,)
+        for streams in options.streams or (1,)
+    ]
+    return [
+        ModelVariant(r, d, p, *load) for d in devices for p in options.precisions for r in runtimes for load in loads
+    ]
+
+
+def _several(name: str, counts: Sequence[int], own: int | None) -> Point:
+    return {name: str(own)} if len(counts) > 1 else {}
 
 
 def usual_device(called_on: str | None) -> str:
@@ -90,10 +122,11 @@ def usual_device(called_on: str | None) -> str:
     return "cpu" if kind != "cuda" else f"cuda:{index}" if int(index or 0) else "cuda"
 
 
-def variant_name(model: Model) -> str:
-    """`@onnxruntime`, with device, precision and way of building if not the defaults."""
+def variant_name(model: Model, swept: Point) -> str:
+    """`@onnxruntime`, with device, precision and way of building if not the defaults, and `streams=4` of a sweep."""
     rest = [word for word, usual in ((model.device, "cpu"), (model.precision, "fp32")) if word != usual]
-    return "@" + ",".join([model.runtime, *rest, *model.build_variant])
+    loads = [f"{name}={count}" for name, count in swept.items()]
+    return "@" + ",".join([model.runtime, *rest, *model.build_variant, *loads])
 
 
 def on_device(device: str) -> Placement:
@@ -115,16 +148,17 @@ def _on_each(
     asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, options: Options
 ) -> Iterable[Benchmark]:
     assert isinstance(asked.workload, ModelScript)
-    for runtime, device, precision in variants(options, device=model.device):
+    for variant in variants(options, device=model.device):
+        runtime, device = variant.runtime, variant.device
         if model.method and not known_runtime(runtime).calls_methods:
             continue  # a loop in Python
-        variant = {"runtime": runtime, "device": device, "precision": precision}
-        workload = _workload(asked.workload, model, discovery, options, **variant)
+        workload = _workload(asked.workload, model, discovery, options, **variant.fields)
         yield from with_profile(
             msgspec.structs.replace(
                 asked,
-                name=name + variant_name(workload),
+                name=name + variant_name(workload, variant.swept),
                 workload=workload,
+                parameters=asked.parameters | variant.swept,
                 placement=msgspec.structs.replace(asked.placement, needs_devices=_gpus(device, discovery)),
                 stop=asked.stop or USUAL_STOP,
                 warmup=USUAL_WARMUP if asked.warmup == Warmup() else asked.warmup,
@@ -133,7 +167,7 @@ def _on_each(
                     *asked.notes,
                     *_notes(model, discovery),
                     *_moved(model, device),
-                    *_autocast(model, runtime, precision),
+                    *_autocast(model, runtime, variant.precision),
                 ),
                 labels=discovery.labels | asked.labels,
             )

@@ -51,12 +51,10 @@ class ModelFileKind(ModelsKind):
             raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
         made = []
         notes = _code_of_its_own(path, target, options.trust) if ending == ".pt2" else ()
-        for runtime, device, precision in variants(options, FOR_FILES[ending]):
+        for variant in variants(options, FOR_FILES[ending]):
             workload = model_of(
                 options,
-                runtime=runtime,
-                device=device,
-                precision=precision,
+                **variant.fields,
                 python=options.python or default_python(),
                 cwd=options.cwd or os.getcwd(),
                 file=str(path),
@@ -64,13 +62,14 @@ class ModelFileKind(ModelsKind):
                 class_=path.name,
             )
             benchmark = Benchmark(
-                name=path.name + variant_name(workload),
+                name=path.name + variant_name(workload, variant.swept),
                 workload=workload,
                 source=target,
-                placement=on_device(device),
+                placement=on_device(variant.device),
                 stop=USUAL_STOP,
                 warmup=USUAL_WARMUP,
                 loop="latency",
+                parameters=variant.swept,
                 notes=notes,
             )
             made += with_profile(benchmark)

@@ -46,7 +46,7 @@ class ScriptKind(ModelsKind):
         if select and as_ != "models":
             raise InvalidInput("only models have names in it", where=target, remedy="leave --as out")
         found = []
-        for point in sweep_points(options.params, options.sweep):
+        for point in sweep_points(options.swept, options.sweep):
             args = (*options.script_args, *script_arguments(point))
             workload = _workload(path, args, options, as_, select, notes.foreign)
             name = (path.parent.name if path.name == MAIN else path.name) + named_point(point)

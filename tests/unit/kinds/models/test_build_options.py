@@ -60,7 +60,7 @@ def test_a_sequence_for_runtimes_that_build_nothing_is_refused(tmp_path: Path) -
 def test_another_way_of_building_is_another_benchmark_where_it_has_an_effect() -> None:
     def name(runtime: str) -> str:
         made = Model(runtime=runtime, python="py", cwd="/", identity="ab", onnx_opset=17, sequence_file="/x/seq.py")
-        return variant_name(as_built(made))
+        return variant_name(as_built(made), {})
 
     assert name("onnxruntime") == "@onnxruntime,opset17,seq.py"
     assert name("aot-inductor") == "@aot-inductor,seq.py"

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from benchmodels.settings import ModelSettings, as_config, settings_from
+from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
-from benchwright.kinds.models.benchmarks import model_of
+from benchwright.kinds.models.benchmarks import model_of, variants
 from benchwright.kinds.models.kind import _measuring_settings
 from benchwright.options.table import OF_MODEL, OPTIONS, Options
+from benchwright.options.values import streams
 
 ASKED: dict[str, Any] = {
-    **{"threads": 3, "streams": 2, "items": 5, "max_depth": 1, "profile": True, "trust": True, "scale": "full"},
+    **{"items": 5, "max_depth": 1, "profile": True, "trust": True, "scale": "full"},
     **{"shapes": {"x": (1, 3)}, "rebuild": "always", "onnx_opset": 17, "build_timeout": 7.0},
     "sequence_file": "/x/seq.py",
 }
@@ -20,7 +24,7 @@ ASKED: dict[str, Any] = {
 
 def settings_of(options: Options) -> ModelSettings:
     model = model_of(options, runtime="onnxruntime", python="py", cwd="/", identity="ab", script="/a.py")
-    text = json.dumps(_measuring_settings(model, {}, options.threads or 1, options.seed)["models"])
+    text = json.dumps(_measuring_settings(model, {}, 1, options.seed)["models"])
     return settings_from(json.loads(text))
 
 
@@ -46,3 +50,18 @@ def test_a_runtime_is_given_a_core_for_each_thread_unless_a_number_was_asked_for
     assert settings_from({"identity": "x"}).options.threads >= 1
     assert settings_from({"identity": "x", "threads": None, "streams": 0}).options.streams == 1
     assert settings_from({"identity": "x", "threads": 5}).options.threads == 5
+
+
+def test_each_number_of_threads_and_callers_is_measured_and_named() -> None:
+    swept = variants(Options(threads=(1, 2), streams=(1, 4), precisions=("fp32",)))
+    assert [(each.threads, each.streams) for each in swept] == [(1, 1), (1, 4), (2, 1), (2, 4)]
+    assert swept[1].swept == {"threads": "1", "streams": "4"}
+    (alone,) = variants(Options(threads=(2,), streams=(4,)))
+    assert (alone.threads, alone.streams, alone.swept) == (2, 4, {}), "one number is no sweep"
+
+
+@pytest.mark.parametrize("text", ["0", "1,,2", "two", "257", "-1", "1.5", ""])
+def test_what_is_no_list_of_counts_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="--streams"):
+        streams(text)
+    assert streams("4, 1,4") == (4, 1)

@@ -578,7 +578,7 @@ class TestOtherFormats:
         text = HtmlReporter().render(report([*made.bert(), *profiles]))
         section = text.partition('id="models"')[2].partition("</section>")[0]
         assert section.count("Where the time goes") == runtimes
-        assert len(re.findall(r"<details[^>]* open", section)) == opened
+        assert len(re.findall(r"<details[^>]* open[^>]*><summary[^>]*>Where the time goes", section)) == opened
 
     def test_html_escapes_what_comes_from_a_script(self) -> None:
         odd = model(class_="<script>bad()</script>", place='"><b>', identity="<img>")
@@ -605,3 +605,31 @@ class TestOtherFormats:
         assert bad["model"]["runtime"] == "openvino"
         assert bad["launches"][0]["facts"]["failure"]["stage"] == "export"
         assert {"check", "runtime", "build"} <= other["launches"][0]["facts"].keys()
+
+
+def under_load(streams: int, rate: float, latency_s: float) -> Result:
+    """As a model measures it: one caller in its loop, several side by side."""
+    labels = {"streams": str(streams)}
+    beside = (
+        figure("throughput.streams", rate, unit="calls/s", labels=labels),
+        figure("latency.streams", latency_s, labels=labels),
+    )
+    alone = launch(latency_s if streams == 1 else 0.010, items=None, more=beside if streams > 1 else ())
+    return result(model(streams=streams, items=None), alone, parameters={"streams": str(streams)})
+
+
+def test_callers_side_by_side_give_a_curve_with_its_knee() -> None:
+    """Four callers wait twice as long for the same throughput as two."""
+    text = ScreenReporter().render(
+        report([under_load(1, 100.0, 0.010), under_load(2, 190.0, 0.0105), under_load(4, 195.0, 0.0205)])
+    )
+    curve = text.partition("throughput against latency: torch-eager")[2].splitlines()
+    rows = {line.split()[0]: line for line in curve if line.strip().startswith("streams=")}
+    assert list(rows) == ["streams=1", "streams=2", "streams=4"]
+    assert [name for name, line in rows.items() if "←" in line] == ["streams=2"]
+    assert "190" in rows["streams=2"]
+    assert "10.5 ms" in rows["streams=2"]
+
+
+def test_one_load_is_no_curve() -> None:
+    assert "throughput against latency" not in ScreenReporter().render(report([under_load(4, 195.0, 0.0205)]))

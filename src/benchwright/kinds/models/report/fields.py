@@ -120,7 +120,8 @@ _HINTS = {
 def figure_fields(rows: Sequence[ModelRow], values: Callable[[ModelRow], Cells]) -> list[Field[ModelRow]]:
     """For people and machines. `values`: of a row, by the names of CSV."""
     percent = slow_percent(rows)
-    streams = next((s.labels.get("streams", "") for row in rows if (s := row.figure("throughput.streams"))), "")
+    counts = {s.labels.get("streams", "") for row in rows if (s := row.figure("throughput.streams"))}
+    streams = next(iter(counts)) if len(counts) == 1 else "all"
     latency = "latency p50" if percent is None else f"latency p50 [p{percent:g}]"
     shown: dict[str, tuple[str, int, TextOf]] = {
         "latency_ms": (latency, 0, lambda row: latency_words(row, percent)),

@@ -28,6 +28,7 @@ from benchwright.kinds.models.report.facts import (
     told_why,
 )
 from benchwright.kinds.models.report.fields import error_words, models_table
+from benchwright.kinds.models.report.load_curve import load_curves
 from benchwright.kinds.models.report.rows import TELLING, ModelGroup, ModelRow, grouped, model_rows
 from benchwright.kinds.models.report.speedup import speedup_cells
 from benchwright.kinds.models.report.table import (
@@ -216,7 +217,7 @@ def _section(group: ModelGroup, report: Report) -> ReportSection:
     return ReportSection(
         heading=heading(group),
         about=tuple(inputs)[:_MOST_INPUTS],
-        tables=(made.table, *profiles),
+        tables=(made.table, *load_curves(group.rows), *profiles),
         callouts=tuple(Callout(note) for note in _notes(group, made, report)),
         logs=tuple(log for row in group.every if (log := _log(row, report)) is not None),
     )

@@ -58,7 +58,7 @@ class ZooKind(ModelsKind):
         return [
             benchmark
             for model in models
-            for point in sweep_points(options.params, options.sweep)
+            for point in sweep_points(options.swept, options.sweep)
             for benchmark in _benchmarks(model, point, options, pythons)
         ]
 
@@ -80,12 +80,10 @@ def _benchmarks(
     shown = ({_SCALE: scale} if scale != ZOO_SCALES[0] and _SCALE not in point else {}) | point
     zoo = zoo_of(model.zoo, pythons, model.target)
     sizes_from = [model.sizes_from] if model.sizes_from else []
-    for runtime, device, precision in variants(options):
+    for variant in variants(options):
         workload = model_of(
             options,
-            runtime=runtime,
-            device=device,
-            precision=precision,
+            **variant.fields,
             python=pythons.of(model.zoo),
             cwd=options.cwd or os.getcwd(),
             zoo=model.target,
@@ -97,14 +95,14 @@ def _benchmarks(
         )
         yield from with_profile(
             Benchmark(
-                name=model.target + named_point(shown) + variant_name(workload),
+                name=model.target + named_point(shown) + variant_name(workload, variant.swept),
                 workload=workload,
                 source=model.target,
-                placement=on_device(device),
+                placement=on_device(variant.device),
                 stop=USUAL_STOP,
                 warmup=USUAL_WARMUP,
                 loop="latency",
-                parameters=shown,
+                parameters=shown | variant.swept,
                 env=variables(point),
                 labels={**model.all_labels, _SCALE: scale},
                 notes=_notes(model, scale),
