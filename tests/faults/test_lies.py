@@ -64,7 +64,7 @@ def left_of_them(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     left = []
     for process in psutil.process_iter(["cmdline", "cwd", "status"]):
         words = process.info["cmdline"] or []
-        if str(PROGRAMS) in words and (process.info["cwd"] or "").startswith(str(folder)):
+        if str(PROGRAMS) in words and (process.info["cwd"] or "").startswith(f"{folder}/"):
             left.append((words[-1], process.info))
     return left
 

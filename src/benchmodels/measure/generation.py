@@ -14,18 +14,20 @@ from benchmodels.runtimes.base import Unsupported
 from benchmodels.types import Details, Module, Tensor, Value
 
 GENERATE = "generate"
+MOST_TIMES = 20_000  # between tokens, that are kept of a loop
 ONLY_IN_TORCH = "a generation is a loop in Python, which no file can hold; measure it with --runtime torch-eager"
 PROMPTS = ("input_ids", "inputs", "idx")  # arguments that the sequences begin with, unless the model has an encoder
 
 
 class TimedCall(NamedTuple):
-    """One generation: seconds to the end of the model's first call, seconds in all, new tokens of all its sequences, and of
-    the longest of them."""
+    """One generation: seconds to the end of the model's first call, seconds in all, new tokens of all its sequences, of the
+    longest of them, and the seconds between its tokens, where each call of the model gives one."""
 
     first_s: Optional[float]
     whole_s: float
     tokens: Optional[int]
     longest: Optional[int]
+    between_s: Optional[List[float]]
 
 
 def whole_generation(module: Module) -> Module:
@@ -37,29 +39,46 @@ def whole_generation(module: Module) -> Module:
             super().__init__()
             self.generator = generator
             self.timed_calls: List[TimedCall] = []
+            self.kept_times = 0
             self.train(any(part.training for part in generator.modules()))
 
         def forward(self, *args: Value, **kwargs: Value) -> Value:
-            clock = _FirstCall(self.generator)
+            clock = _GenerationClock(self.generator)
             result = self.generator.generate(*args, **kwargs)
             clock.end()
             sequences = getattr(result, "sequences", result)
             new = new_tokens(self.generator, sequences, args, kwargs)
-            self.timed_calls.append(TimedCall(clock.first_s, clock.whole_s, *new))
+            between = clock.between_s() if clock.calls == new[1] and self.kept_times < MOST_TIMES else None
+            self.kept_times += len(between or ())
+            self.timed_calls.append(TimedCall(clock.first_s, clock.whole_s, *new, between))
             return sequences
 
     return WholeGeneration(module)
 
 
-class _FirstCall:
-    """Notes when the model's first call ends: the prompt has been read, and the first token is known."""
+class _GenerationClock:
+    """Notes when the model's first call ends (the prompt has been read, the first token is known) and when each call begins.
+
+    The loop has read a token before it calls the model for the next: no waiting for the device is added between them.
+    """
 
     def __init__(self, module: Module) -> None:
         self._wait = _wait_for(module)
         self.first_s: Optional[float] = None
         self.whole_s = 0.0
+        self._begins_ns: List[int] = []
         self._hook = module.register_forward_hook(self._note)
+        self._each = module.register_forward_pre_hook(lambda *_: self._begins_ns.append(perf_counter_ns()))
         self._began_ns = perf_counter_ns()
+
+    @property
+    def calls(self) -> int:
+        return len(self._begins_ns)
+
+    def between_s(self) -> List[float]:
+        """From each token to the next, the last one's end of the generation included."""
+        ends_ns = [*self._begins_ns[2:], self._began_ns + round(self.whole_s * 1e9)]
+        return [(end - begin) / 1e9 for begin, end in zip(self._begins_ns[1:], ends_ns)]
 
     def _note(self, *_: Value) -> None:
         self._hook.remove()
@@ -70,6 +89,7 @@ class _FirstCall:
         self._wait()
         self.whole_s = (perf_counter_ns() - self._began_ns) / 1e9
         self._hook.remove()
+        self._each.remove()
 
 
 def _wait_for(module: Module) -> Callable[[], Any]:

@@ -130,6 +130,10 @@ def test_the_first_token_is_known_when_the_models_first_call_ends(torch: Any) ->
     assert call.first_s is not None
     assert 0.05 <= call.first_s < call.whole_s <= took
     assert call.whole_s - call.first_s >= 0.03  # three more calls
+    assert call.between_s is not None
+    assert len(call.between_s) == 3
+    assert min(call.between_s) >= 0.01
+    assert sum(call.between_s) <= call.whole_s - call.first_s
 
 
 def test_a_generation_is_no_model_for_a_file(torch: Any, tmp_path: Any) -> None:

@@ -10,6 +10,7 @@ from benchwright.record.loops.steps import samples_of
 from benchwright.record.stream_file import Event
 
 FIRST_TOKEN, PER_TOKEN, TOKENS = "time.first_token", "time.per_token", "throughput.tokens"
+BETWEEN_TOKENS = "time.between_tokens"  # single ones, as a distribution
 TOKENS_UNIT = "tokens/s"
 _Call = tuple[float | None, float, int | None, int | None]  # first token, whole, tokens, those of the longest sequence
 
@@ -46,7 +47,30 @@ def of_generations(event: Event, found: Sequence[Measurement]) -> list[Measureme
                     labels={},
                 )
             )
+    between = event.get("between_s")
+    if (
+        isinstance(between, list)
+        and len(between) == len(calls)
+        and (single := _joined(between[before : before + len(steps.samples)]))
+    ):
+        made.append(
+            Measurement(
+                metric=BETWEEN_TOKENS,
+                unit="s",
+                direction=Direction.LOWER,
+                samples=samples_of(single),
+                warmup_samples=samples_of(_joined(between[:before])),
+                source="model",
+                labels={},
+            )
+        )
     return made
+
+
+def _joined(of_calls: Sequence[object]) -> list[float]:
+    """All times of calls whose times were kept."""
+    times = [time for of_call in of_calls if isinstance(of_call, list) for time in of_call]
+    return times if all(isinstance(time, float) for time in times) else []
 
 
 def _values(found: Iterable[float | None]) -> list[float]:

@@ -47,3 +47,13 @@ def test_damaged_lists_give_no_figures() -> None:
     assert of_generations({**TOLD, "tokens": [1]}, [STEPS]) == []
     assert of_generations({"event": "generations"}, [STEPS]) == []
     assert of_generations(TOLD, []) == []
+
+
+def test_times_between_tokens_are_a_distribution_of_their_own() -> None:
+    told = {**TOLD, "between_s": [[2.0], [0.1, 0.2, 0.3, 0.2], None]}
+    between = of_generations(told, [STEPS])[-1]
+    assert between.metric == "time.between_tokens"
+    assert list(between.samples) == [0.1, 0.2, 0.3, 0.2], "a call whose times were not kept has none"
+    assert list(between.warmup_samples) == [2.0]
+    for damaged in ([[2.0]], [[2.0], ["x"], None], "x"):
+        assert len(of_generations({**TOLD, "between_s": damaged}, [STEPS])) == 3
