@@ -39,7 +39,10 @@ TOLERANCES: Dict[str, Tolerance] = {
     "tf32": Tolerance(1e-2, 0.999, 0.95),
     "fp16": Tolerance(1e-2, 0.999, 0.95),
     "bf16": Tolerance(5e-2, 0.99, 0.95),
+    "int8-weights": Tolerance(5e-2, 0.99, 0.95),
     "int8-dynamic": Tolerance(1e-1, 0.98, 0.90),
+    "fp8-weights": Tolerance(1e-1, 0.98, 0.90),
+    "int4-weights": Tolerance(2.5e-1, 0.95, 0.80),
 }
 
 

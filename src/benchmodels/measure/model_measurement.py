@@ -107,7 +107,10 @@ class ModelMeasurement:
             self._reports.message(doubt, "info" if told.kinds else "warning")
         if computed.where is not None or computed != told or isinstance(session, TellsKernels):
             self._tell_runtime(session, computed)
-        self._tell_work(work, batch, computed)
+        # Of a model whose weights alone are smaller, the type that it computes in.
+        self._tell_work(
+            work, batch, computed._replace(precision=session.details.get("computes_in", computed.precision))
+        )
         if self._settings.goldens:
             self._compare(outputs[-1])
 

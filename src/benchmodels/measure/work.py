@@ -21,6 +21,12 @@ from benchmodels.types import Details, Module, Tensor, Value
 
 SMALL = 50_000_000  # parameters; for fewer, a real call is quicker than importing what counting without data needs
 FLOAT_BYTES = {"bf16": 2, "fp16": 2}  # per float, where the precision changes it
+SMALL_WEIGHTS = {
+    "int8-dynamic": 1.0,
+    "int8-weights": 1.0,
+    "fp8-weights": 1.0,
+    "int4-weights": 0.5,
+}  # bytes of each of a Linear layer
 # Other libraries' operators may multiply matrices unseen: better no number than one that leaves them out.
 KNOWN_OPERATORS = ("aten", "prim", "prims", "profiler", "higher_order")
 NO_PRODUCTS = ("torchvision::",)  # boxes and crops, all but one of them
@@ -320,9 +326,10 @@ def _weights_bytes(module: Module, precision: str) -> Dict[int, int]:
     """By the tensor's id."""
     nn = import_module("torch.nn")
     parts = list(module.modules())
-    quantised = {id(part.weight) for part in parts if precision == "int8-dynamic" and isinstance(part, nn.Linear)}
+    each = SMALL_WEIGHTS.get(precision)
+    quantised = {id(part.weight) for part in parts if each is not None and isinstance(part, nn.Linear)}
     return {
-        id(tensor): tensor.numel() if id(tensor) in quantised else _bytes_of(tensor, precision)
+        id(tensor): int(tensor.numel() * (each or 1)) if id(tensor) in quantised else _bytes_of(tensor, precision)
         for tensor in _weights(module).values()
     }
 

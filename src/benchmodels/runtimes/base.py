@@ -31,6 +31,7 @@ from benchmodels.types import Arrays, Details, ModelInputs, Module, Prepared, Va
 
 MODULE, ARTIFACT = "module", "artifact"
 FP32, BF16, FP16, INT8_DYNAMIC = "fp32", "bf16", "fp16", "int8-dynamic"
+INT8_WEIGHTS, INT4_WEIGHTS, FP8_WEIGHTS = "int8-weights", "int4-weights", "fp8-weights"  # only the weights
 
 
 class Unsupported(Exception):

@@ -10,8 +10,11 @@ from typing import Any, Callable, List, Optional, Tuple, Union
 
 from benchmodels.runtimes.base import (
     BF16,
+    FP8_WEIGHTS,
     FP16,
     FP32,
+    INT4_WEIGHTS,
+    INT8_WEIGHTS,
     ArtifactFolder,
     Captured,
     OpTime,
@@ -20,7 +23,7 @@ from benchmodels.runtimes.base import (
     Unsupported,
     is_importable,
 )
-from benchmodels.runtimes.parts import torch_modules
+from benchmodels.runtimes.parts import torch_modules, weight_only
 from benchmodels.runtimes.parts.compiled_code import remove_damaged
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import SharedStream
@@ -34,7 +37,7 @@ class TorchCompile(TorchEager):
 
     name = "torch-compile"
     aliases: Tuple[str, ...] = ("torch-compiled", "inductor")
-    precisions: Tuple[str, ...] = (FP32, BF16, FP16)
+    precisions: Tuple[str, ...] = (FP32, BF16, FP16, INT8_WEIGHTS, INT4_WEIGHTS, FP8_WEIGHTS)
     build_packages: Tuple[str, ...] = ("triton",)
     mode: Optional[str] = None  # torch's name for it; None: its default
     backend = "inductor"
@@ -42,7 +45,7 @@ class TorchCompile(TorchEager):
     calls_methods = False  # a loop in Python is not compiled
 
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
-        return torch_modules.unavailable(options) or lacking_compiler(options)
+        return torch_modules.unavailable(options) or weight_only.unavailable(options) or lacking_compiler(options)
 
     def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         self.require_precision(options, "load")

@@ -7,9 +7,12 @@ from typing import Optional, Tuple, Union
 
 from benchmodels.runtimes.base import (
     BF16,
+    FP8_WEIGHTS,
     FP16,
     FP32,
+    INT4_WEIGHTS,
     INT8_DYNAMIC,
+    INT8_WEIGHTS,
     MODULE,
     ArtifactFolder,
     Autocast,
@@ -18,7 +21,7 @@ from benchmodels.runtimes.base import (
     RuntimeOptions,
     Session,
 )
-from benchmodels.runtimes.parts import torch_modules
+from benchmodels.runtimes.parts import torch_modules, weight_only
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.torch_session import session_on
 from benchmodels.types import Module
@@ -31,7 +34,7 @@ class TorchEager(RuntimeBase):
     aliases: Tuple[str, ...] = ("torch", "eager")
     kind = MODULE
     accepts = (".pt2",)
-    precisions: Tuple[str, ...] = (FP32, BF16, FP16, INT8_DYNAMIC)
+    precisions: Tuple[str, ...] = (FP32, BF16, FP16, INT8_DYNAMIC, INT8_WEIGHTS, INT4_WEIGHTS, FP8_WEIGHTS)
     packages = ("torch",)
     forks = True
     applies_autocast = True
@@ -40,7 +43,7 @@ class TorchEager(RuntimeBase):
     def unavailable(self, options: RuntimeOptions) -> Optional[str]:
         if options.precision == INT8_DYNAMIC and options.device_type != "cpu":
             return "torch supports dynamic quantisation on the CPU only"
-        return torch_modules.unavailable(options)
+        return torch_modules.unavailable(options) or weight_only.unavailable(options)
 
     def load(self, what: Union[Captured, ArtifactFolder], options: RuntimeOptions) -> Session:
         module = module_of(what)

@@ -11,7 +11,7 @@ from benchwright.core.status import Reason
 
 DEFAULT_RUNTIME = "torch-eager"
 BUILD_RUNTIME = "onnxruntime"  # the default where models are only built
-PRECISIONS = ("fp32", "bf16", "fp16", "int8-dynamic")
+PRECISIONS = ("fp32", "bf16", "fp16", "int8-dynamic", "int8-weights", "int4-weights", "fp8-weights")
 INFERENCE = "inference"
 TRAINING = "training"
 NEVER_CALLED = "never_called"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
-from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, ZOO_SCALES
+from benchwright.core.model import DEFAULT_RUNTIME, ZOO_SCALES
 from benchwright.core.revision import RevisionInfo
 from benchwright.core.stop_rule import StopRule, Warmup, parse_repeat, parse_stop_rule, parse_warmup
 from benchwright.core.system import SuitePaths
@@ -194,7 +194,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     devices: Annotated[tuple[str, ...], _row(OF_MODELS, "--device", "words", "NAME,NAME", parse=values.devices, applies=_MODELS, common=True, kept=True, held=True,
         help="Devices: cpu, cuda or cuda:1.  [default: where the script calls the model; of zoos and files cpu]")] = ()
     precisions: Annotated[tuple[str, ...], _row(OF_MODELS, "--precision", "words", "NAME,NAME", parse=values.precisions, applies=_MODELS, common=True, kept=True, held=True,
-        help=f"Precisions: {', '.join(PRECISIONS)}.  [default: fp32]")] = ("fp32",)
+        help="Precisions, such as bf16,int8-weights.  [default: fp32]")] = ("fp32",)
     scale: Annotated[str, _row(OF_MODELS, "--scale", "choice", applies=(ZOO,), choices=ZOO_SCALES, kept=True, of_model=True,
         help="Size of a zoo's models: tiny (few layers, small inputs, at most 30 M parameters), small, or full (as published).  [default: tiny]")] = ZOO_SCALES[0]
     threads: Annotated[tuple[int, ...], _row(OF_MODELS, "--threads", metavar="N,N", parse=values.threads, applies=_MODELS, kept=True, held=True,

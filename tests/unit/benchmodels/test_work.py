@@ -134,6 +134,7 @@ def test_a_lower_precision_moves_fewer_bytes() -> None:
     module, inputs, flops, size = CASES["linear"]
     assert count_work(module, (inputs,), {}, "bf16")[:2] == (flops, size / 2)
     assert count_work(module, (inputs,), {}, "int8-dynamic").bytes_ == size - 3 * 64 * 32
+    assert count_work(module, (inputs,), {}, "int4-weights").bytes_ == size - 3.5 * 64 * 32
 
 
 def test_a_model_that_looks_into_its_data_is_counted_in_a_real_call() -> None:

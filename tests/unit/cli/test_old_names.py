@@ -154,7 +154,6 @@ def test_each_declined_word_is_in_the_page_for_users_of_milabench() -> None:
     [
         ("--jobs=0", "give a whole number of 1 or more, not '0'."),
         ("--jobs=x", "give a whole number of 1 or more, not 'x'."),
-        ("--streams=999", "give a whole number from 1 to 256, not '999'."),
         ("--seed=x", "give a whole number, not 'x'."),
     ],
 )

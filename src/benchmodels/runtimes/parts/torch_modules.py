@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Autocast, RuntimeOptions, Unsupported
+from benchmodels.runtimes.parts import weight_only
 from benchmodels.runtimes.parts.tf32 import allowed_by
 from benchmodels.types import Details, Module
 
@@ -106,6 +107,13 @@ def fitted(module: Module, options: RuntimeOptions) -> Fitted:
         quantized, engine = _quantized(_moved(module, "cpu", None))
         return Fitted(quantized, INT8_DYNAMIC, {"quantized_engine": engine})
     torch = import_module("torch")
+    if options.precision in weight_only.FORMATS:
+        computes = weight_only.FORMATS[options.precision].computes
+        moved = _moved(module, options.device, None if computes is None else getattr(torch, computes))
+        own = _in_eval(copy.deepcopy(moved) if moved is module else moved)
+        computes_in = own_precision(own)
+        made = weight_only.with_small_weights(own, options.precision)
+        return Fitted(made, options.precision, {"computes_in": computes_in})
     wanted = CAST_TO.get(options.precision)
     moved = _moved(module, options.device, None if wanted is None else getattr(torch, wanted))
     if wanted is not None:

@@ -14,7 +14,9 @@ import pytest
 from onnx_export import read_operators_once
 
 from benchmodels.arrays import to_array
+from benchmodels.check.output_check import TOLERANCES
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, RuntimeOptions, Unsupported
+from benchmodels.runtimes.parts import weight_only
 from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, without_bits, write_artifact
 from benchmodels.runtimes.parts.torch_modules import fitted
 from benchmodels.runtimes.parts.torch_session import _device_times
@@ -258,3 +260,31 @@ def test_openvino_computes_in_the_precision_of_a_file(tmp_path: Path, precision)
     error = relative_error(found, array.astype(np.float64) @ weights)
     assert error < LIMITS[precision]
     assert precision == "fp32" or error > LIMITS["fp32"]
+
+
+@pytest.mark.parametrize("precision", ["int8-weights", "fp8-weights"])
+def test_weights_alone_are_smaller_what_is_computed_stays_as_it_was(precision):
+    pytest.importorskip("torchao")
+    torch.manual_seed(2)
+    layers = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 32)).eval()
+    model = Captured(layers, (torch.randn(4, 64),), {}, ("x",))
+    before = layers[0].weight.detach().clone()
+    session = runtime_named("torch-eager").load(model, RuntimeOptions("cpu", precision, 1))
+    found = session.run(session.prepare(model))
+    session.close()
+    assert (session.precision, session.details["computes_in"]) == (precision, "fp32")
+    error = relative_error(to_array(found), to_array(layers.double()(model.args[0].double())))
+    assert 1e-5 < error < TOLERANCES[precision].relative_l2, "other weights than in fp32, and close to them"
+    assert torch.equal(layers[0].weight.detach().float(), before), "the model itself keeps its weights"
+
+
+def test_small_weights_need_torchao_a_kernel_and_a_linear_layer(monkeypatch):
+    eager = runtime_named("torch-eager")
+    monkeypatch.setattr(weight_only, "is_importable", lambda name: False)
+    assert "pip install torchao" in eager.unavailable(RuntimeOptions("cpu", "int8-weights"))
+    monkeypatch.setattr(weight_only, "is_importable", lambda name: True)
+    assert "no kernel for int4-weights on cpu" in eager.unavailable(RuntimeOptions("cpu", "int4-weights"))
+    assert eager.unavailable(RuntimeOptions("cpu", "int8-weights")) is None
+    pytest.importorskip("torchao")
+    with pytest.raises(Unsupported, match="no Linear layer"):
+        eager.load(Captured(torch.nn.ReLU(), (), {}), RuntimeOptions("cpu", "int8-weights"))
