@@ -118,6 +118,15 @@ NAMED_OFTEN = {
     "string_map": 5,
     "warmup_runs": 7,
 }
+# Phrases that read translated: "What …" and "Those …" for a noun, "told" for reported, "of its own" for separate.
+STILTED = r"^(What|Those|Whatever)\b|\bthose that\b|(?<!`)\btold\b(?!`)|\bof (its|their|our|one's) own\b[.,;:)]"
+# How many docstrings of these packages have one; may only go down.
+STILTED_DOCSTRINGS = {
+    "benchwright/doctor": 3,
+    "benchwright/executors": 37,
+    "benchwright/server": 2,
+    "benchwright/store": 8,
+}
 # The table itself, what is generated from it, and the old names in stored files.
 NOT_COUNTED = tuple(f"benchwright/{name}.py" for name in ("options/table", "options/keywords", "core/earlier_names"))
 
@@ -182,6 +191,10 @@ def test_an_exception_that_is_swallowed_has_its_reason_beside_it() -> None:
 
 def module_of(name: str) -> str:
     return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def package_of(name: str) -> str:
+    return "/".join(Path(name).parent.parts[:2])
 
 
 def imports_of(name: str, modules: set[str]) -> set[str]:
@@ -321,6 +334,15 @@ def test_no_kind_knows_a_runtime_by_its_name() -> None:
     assert named == set()
 
 
+def test_docstrings_read_as_an_engineer_would_say_them() -> None:
+    found: dict[str, int] = defaultdict(int)
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                found[package_of(name)] += re.search(STILTED, ast.get_docstring(node) or "") is not None
+    assert {package: count for package, count in found.items() if count > STILTED_DOCSTRINGS.get(package, 0)} == {}
+
+
 def packages() -> set[str]:
     """The three packages and those directly inside them, by dotted name."""
     folders = [Path(name).parent.parts for name in FILES if name.endswith("/__init__.py")]
@@ -337,8 +359,7 @@ def test_the_architecture_page_has_one_line_for_each_package() -> None:
 def lines_by_package() -> dict[str, int]:
     found: dict[str, int] = defaultdict(int)
     for name in FILES:
-        first, *folders = Path(name).parent.parts
-        found["/".join((first, *folders[:1]))] += lines_of(name)
+        found[package_of(name)] += lines_of(name)
     return dict(found)
 
 

@@ -94,12 +94,12 @@ def sequence_of(options: RuntimeOptions, stage: str) -> Optional[BuildSequence]:
 
 
 def name_of_sequence(options: RuntimeOptions) -> Dict[str, str]:
-    """What a build says of it."""
+    """Its file name, for the `build` event."""
     return {"sequence_file": os.path.basename(options.sequence_file or "")}
 
 
 def key_of_sequence(options: RuntimeOptions) -> Dict[str, str]:
-    """What a build depends on."""
+    """Its part of a build's cache key."""
     return {"sequence": digest_of_sequence(options.sequence_file)} if options.sequence_file else {}
 
 

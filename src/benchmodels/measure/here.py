@@ -70,7 +70,7 @@ def described(model: HeldModel) -> Details:
 
 
 def is_measured_here(runtime: str) -> bool:
-    """Whether it runs the module itself; the others run a build, in a process of their own."""
+    """Whether the runtime calls the module itself; the others run a build, in a separate process."""
     return runtime_named(runtime).kind == MODULE
 
 

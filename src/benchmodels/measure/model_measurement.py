@@ -38,7 +38,7 @@ WORK_KINDS = {"int8-dynamic": "int8"}
 
 
 class Subject(NamedTuple):
-    """What is measured. `batch`, `reference` and `work` are called after measuring, so their cost does not count.
+    """The model to measure. `batch`, `reference` and `work` are called after measuring, so their cost does not count.
 
     `build_s`: the time its build took; None: it has no build.
     """
@@ -279,7 +279,7 @@ class ModelMeasurement:
         return Agreement(True, text, found.figures, without.claimed)
 
     def _give_up_check(self) -> None:
-        """What was measured is kept, unchecked."""
+        """Keeps the measurements, unchecked."""
         if not self._checked:
             self._tell_unchecked(f"checking its outputs took longer than {self._settings.check_timeout_s:g} s")
 

@@ -1,4 +1,4 @@
-"""Which scripts may start in a process that has imported torch: those that would do nothing else before they import it."""
+"""Which scripts may start in a process that has imported torch: scripts that do nothing else before they import it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HARMLESS = frozenset(
 
 
 def why_cold(script: str, imported: FrozenSet[str]) -> Optional[str]:
-    """Why this script must have a process of its own from the start; None: it may begin with `imported` imported."""
+    """Why this script needs a fresh process; None if it may begin with `imported` imported."""
     try:
         with open(script, "rb") as file:
             statements = ast.parse(file.read()).body

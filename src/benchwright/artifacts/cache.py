@@ -43,7 +43,7 @@ _LARGE = 64 << 20  # hashing less than this takes no time
 
 
 class KnownLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a location without checksums had when it was last fetched."""
+    """Content of a location without checksums when it was last fetched."""
 
     sha256: str
     version: str | None

@@ -1,4 +1,4 @@
-"""What the caches hold: listed, verified and removed, artifacts and builds alike."""
+"""Inventory of the caches: artifacts and builds are listed, verified and removed alike."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def refuse_unknown(entries: Sequence[CacheEntry], names: Sequence[str]) -> None:
 
 
 def too_many(entries: Sequence[CacheEntry], max_bytes: int) -> list[CacheEntry]:
-    """Those used longest ago, until the rest fits into `max_bytes`."""
+    """The least recently used entries to remove until the rest fits into `max_bytes`."""
     picked, total = [], sum(entry.size_bytes for entry in entries)
     for entry in oldest_first(entries):
         if total <= max_bytes:

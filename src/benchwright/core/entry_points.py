@@ -44,7 +44,7 @@ def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str
 
 
 def own_entry_points(group: str) -> dict[str, EntryPoint]:
-    """Those of benchwright itself, by name, without a look at any other package."""
+    """Entry points of benchwright itself, by name, without a look at any other package."""
     return {entry.name: entry for entry in _read_group(own_metadata(), group)}
 
 
@@ -64,7 +64,7 @@ def own_metadata() -> str:
 
 
 def load_target(target: str) -> Any:
-    """What `module:attribute` names."""
+    """The object that `module:attribute` names."""
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)
 

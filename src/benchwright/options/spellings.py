@@ -15,7 +15,7 @@ ENTRY_POINT_GROUP = "benchwright.spellings"
 
 
 class Spellings(Protocol):
-    """What the options of one tool are called here."""
+    """Our names for the options of another tool."""
 
     def spelt(self, command: str, flag: str) -> tuple[str, ...] | None:
         """Our words for an option of `command`, dashes included; what follows is the value of the last.

@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def render_several(reporter: Reporter, reports: Sequence[Report], pooled: Report | None = None) -> str:
-    """What `reporter` makes of one run, or one document that holds them all; InvalidInput if there can be none.
+    """The report of one run, or one document that holds them all; InvalidInput if there can be none.
 
     `pooled`: all of them as one run, where the scoring rule takes them so. On the screen and in Markdown it stands for them.
     """

@@ -51,7 +51,7 @@ class LaunchStopper:
         return self._decided[alone, before]
 
     def _partners(self, benchmark: str) -> frozenset[str] | None:
-        """Those it alternates with; None: all."""
+        """Benchmarks it alternates with; None: all."""
         pair = self._pairs.get(benchmark)
         return frozenset(name for name, of in self._pairs.items() if of == pair) if pair else None
 

@@ -98,7 +98,7 @@ def _all(broken: list[str]) -> list[Importer]:
 
 
 def _result_files(folder: Path) -> list[Path]:
-    """What may hold results below a folder: regular `*.json` files, and folders of `*.data` or `*.txt`."""
+    """Paths below a folder that may hold results: regular `*.json` files, and folders of `*.data` or `*.txt`."""
     data = {path.parent for end in ("*.data", "*.txt") for path in folder.rglob(end) if path.is_file()}
     return [*sorted(path for path in folder.rglob("*.json") if path.is_file()), *sorted(data)]
 

@@ -224,7 +224,7 @@ def _too_few(count: int, course: Course, *, left: bool) -> str:
 
 
 def _more(course: Course) -> str:
-    """What would bring more pairs: a larger budget only if this one was used up."""
+    """The option that allows more pairs: a larger budget only if this one was used up."""
     return "a larger --budget" if course.is_over_budget else "a larger --repeat"
 
 

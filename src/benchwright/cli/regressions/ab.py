@@ -138,7 +138,7 @@ def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
 
 
 def _files(own: dict[str, Any]) -> dict[str, str]:
-    """What to write, with its format; InvalidInput before anything is measured."""
+    """Files to write, with their formats; InvalidInput before anything is measured."""
     files = {file: chosen_format("ab", None, file, as_json=False) for file in own["output"]}
     files |= dict.fromkeys(own["markdown"], "markdown")
     for file, format_ in files.items():

@@ -60,7 +60,7 @@ class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preparing(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a benchmark. `status`: prepared, reused, nothing (to do) or failed."""
+    """Outcome of a benchmark. `status`: prepared, reused, nothing (to do) or failed."""
 
     name: str
     status: str

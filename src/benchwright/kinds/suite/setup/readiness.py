@@ -1,4 +1,4 @@
-"""What a suite's benchmarks lack before they can run, read from a few small files."""
+"""Whether a suite's benchmarks are ready to run, read from a few small files."""
 
 from __future__ import annotations
 
