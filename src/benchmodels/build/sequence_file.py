@@ -152,7 +152,7 @@ def _parsed(path: str) -> ast.Module:
         raise BadSequenceFile(path, str(error), "it must be valid Python") from error
     if not any(name == NAME for name, _ in _assigned(tree)):
         theirs = any(isinstance(node, ast.FunctionDef) and node.name == "get_sequence" for node in tree.body)
-        text = "get_sequence() is MLAgility's" if theirs else f"it has no {NAME}"
+        text = f"it has get_sequence(), but no {NAME}" if theirs else f"it has no {NAME}"
         raise BadSequenceFile(path, text)
     return tree
 

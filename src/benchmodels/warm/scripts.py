@@ -7,11 +7,13 @@ import os
 import sys
 from typing import FrozenSet, Iterator, Optional, Set
 
+from benchmodels.compat import PACKAGES
+
 # They import torch before they do anything that torch would notice.
 _HARMLESS = frozenset(
-    "accelerate benchmodels benchprobe datasets diffusers huggingface_hub mlagility numpy PIL requests safetensors "
-    "timm torch_geometric torchaudio torchvision transformers turnkeyml".split()
-)
+    "accelerate benchmodels benchprobe datasets diffusers huggingface_hub numpy PIL requests safetensors "
+    "timm torch_geometric torchaudio torchvision transformers".split()
+).union(PACKAGES)
 
 
 def why_cold(script: str, imported: FrozenSet[str]) -> Optional[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -95,4 +95,14 @@ class Reporter(Protocol):
 
     def render(self, report: Report) -> str:
         """The whole text, ending with a newline."""
+        ...
+
+
+@runtime_checkable
+class OneRunReporter(Reporter, Protocol):
+    """A reporter whose document cannot hold several runs."""
+
+    @property
+    def why_one_run(self) -> str:
+        """The first half of an error: `a file of the tool holds one run`."""
         ...
