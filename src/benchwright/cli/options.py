@@ -298,3 +298,11 @@ def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str
     given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     _refuse_options_of_scripts(ctx, given, targets)
     return runner.requests.order_of(values, given, targets=targets, command=command)
+
+
+def label_pairs(labels: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """InvalidInput for one without a value."""
+    for label in labels:
+        if not all(label.partition("=")[::2]):
+            raise InvalidInput(f"'{label}' is not a label", where="--label", remedy="write KEY=VALUE")
+    return tuple((label.partition("=")[0], label.partition("=")[2]) for label in labels)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from benchwright import results as kept
-from benchwright.cli.models.cached_builds import label_pairs
-from benchwright.cli.options import options
+from benchwright.cli.options import label_pairs, options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
 from benchwright.cli.store_options import open_results
