@@ -26,9 +26,10 @@ def suite(bw: CommandLine, tmp_path: Path) -> SuiteFolder:
 
 TELL = """\
 import json, os, pathlib
-wanted = ("BENCHWRIGHT_DATA_DIR", "XDG_CACHE_HOME", "TORCH_HOME", "HF_HOME", "OWN", "VIRTUAL_ENV")
+wanted = ("MILABENCH_DATA_DIR", "BENCHWRIGHT_DATA_DIR", "XDG_CACHE_HOME", "TORCH_HOME", "HF_HOME", "OWN", "VIRTUAL_ENV")
 data = pathlib.Path(os.environ["BENCHWRIGHT_DATA_DIR"])
 (data / "told.json").write_text(json.dumps({name: os.environ.get(name) for name in wanted} | {"cwd": os.getcwd()}))
+json.loads(os.environ["MILABENCH_CONFIG"])["name"]
 """
 
 
@@ -45,6 +46,7 @@ def test_a_script_runs_once_with_its_words_filled_in_its_environment(bw: Command
     assert len(suite.prepared()) == 2
 
 
+@pytest.mark.compat
 def test_scripts_find_data_caches_and_their_own_variables(bw: CommandLine, suite: SuiteFolder) -> None:
     place = suite.add("one", {"prepare.py": TELL, "requirements.in": "alpha\n"}, env={"OWN": "{benchwright_name}"})
     bw("install", suite.path)
@@ -52,6 +54,7 @@ def test_scripts_find_data_caches_and_their_own_variables(bw: CommandLine, suite
     told = json.loads((suite.data / "told.json").read_text())
     cache = bw.base / "cache"
     assert told == {
+        "MILABENCH_DATA_DIR": str(suite.data),
         "BENCHWRIGHT_DATA_DIR": str(suite.data),
         "XDG_CACHE_HOME": str(cache),
         "TORCH_HOME": str(cache),

@@ -118,6 +118,13 @@ NAMED_OFTEN = {
     "string_map": 5,
     "warmup_runs": 7,
 }
+# Modules named by a verb; `training` is the field's own noun.
+NAMED_BY_A_VERB = {
+    "benchwright/agent/serving.py",
+    "benchwright/executors/transfer/telling.py",
+    "benchwright/kinds/models/training.py",
+    "benchwright/server/serving.py",
+}
 # Phrases that read translated: "What …" and "Those …" for a noun, "told" for reported, "of its own" for separate.
 STILTED = r"^(What|Those|Whatever)\b|\bthose that\b|(?<!`)\btold\b(?!`)|\bof (its|their|our|one's) own\b[.,;:)]"
 # How many docstrings of these packages have one; may only go down.
@@ -332,6 +339,10 @@ def test_no_kind_knows_a_runtime_by_its_name() -> None:
         if isinstance(node, ast.Constant) and node.value in BUILT_IN
     }
     assert named == set()
+
+
+def test_a_module_is_a_noun() -> None:
+    assert {name for name in FILES if name.endswith("ing.py")} == NAMED_BY_A_VERB
 
 
 def test_docstrings_read_as_an_engineer_would_say_them() -> None:

@@ -32,8 +32,8 @@ from benchmodels.types import Details, Module, Value
 from benchmodels.zoo.base import ZooModel
 from benchmodels.zoo.zoo_loader import OpenedModel, opened
 from benchprobe.config import VARIABLE, parse
+from benchprobe.loop.measured_functions import functions
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.recording import functions
 from benchprobe.stream.events import Event
 
 

@@ -16,9 +16,9 @@ from benchmodels.check.reference import FLOAT64, Reference, judged
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.generation import refuse_unread, tell_generations, timed_calls
+from benchmodels.measure.measured_loops import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.operators import tell_operators
-from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.process_exit import end_children, leave

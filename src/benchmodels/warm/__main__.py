@@ -36,7 +36,7 @@ _SAVES_TIME = "_imports"  # names of modules that end so only save time: without
 _OURS = (
     *("benchmodels.measure.measure", "benchmodels.measure.jobs", "benchmodels.discover.capture"),
     *("benchmodels.discover.discover", "benchmodels.hooks.bytecode_patch", "benchprobe.loop.probe"),
-    *("benchprobe.loop.recording", "benchprobe.loop.loop_pass"),
+    *("benchprobe.loop.measured_functions", "benchprobe.loop.loop_pass"),
 )
 Order = Dict[str, Any]
 

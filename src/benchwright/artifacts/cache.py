@@ -30,7 +30,7 @@ from benchwright.artifacts.side_by_side import side_by_side
 from benchwright.artifacts.sources.cloud import CloudSource
 from benchwright.artifacts.sources.download import Download, NotModified, Source
 from benchwright.artifacts.sources.web import WebSource
-from benchwright.artifacts.unpacked import UnpackedArchives
+from benchwright.artifacts.unpacked_archives import UnpackedArchives
 from benchwright.core.artifact import Artifact
 from benchwright.core.errors import CannotFetch, InvalidInput
 from benchwright.core.quantities import format_bytes, format_duration

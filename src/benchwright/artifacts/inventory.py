@@ -18,7 +18,7 @@ from benchwright.artifacts.limits import FetchLimits
 from benchwright.artifacts.objects import Objects, Told
 from benchwright.artifacts.side_by_side import drop_unlinked
 from benchwright.artifacts.sources.download import part_state
-from benchwright.artifacts.unpacked import UnpackedArchives
+from benchwright.artifacts.unpacked_archives import UnpackedArchives
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.locks import locked
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchwright.analysis.bisection import Bisection
-from benchwright.analysis.comparison.disturbed import value_and_disturbance
+from benchwright.analysis.comparison.disturbances import value_and_disturbance
 from benchwright.analysis.reference_drift import EVERY, without_drift
 from benchwright.analysis.statistics.ratio_tests import unpaired_ratio
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput

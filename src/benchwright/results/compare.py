@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from benchwright.analysis.comparison.ab_verdicts import compare_decided, hardly_counts, may_be_decided
 from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, compare_interleaved, interleaved
-from benchwright.analysis.comparison.decided import compare_decided, hardly_counts, may_be_decided
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.analysis.operator_times import only_profiles
 from benchwright.core.benchmark import Benchmark

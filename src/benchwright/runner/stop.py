@@ -73,7 +73,7 @@ class LaunchStopper:
 
     def _has_verdict(self, decision: Decision, pair: str, benchmark: str, before: int) -> bool:
         """Whether all metrics of the pair are decided, or its share of the budget is spent."""
-        from benchwright.analysis.comparison.decided import courses, looks_of
+        from benchwright.analysis.comparison.ab_verdicts import courses, looks_of
 
         looks = before in looks_of(decision)
         if before == 0 or (not looks and decision.budget_s is None):

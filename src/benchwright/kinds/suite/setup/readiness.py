@@ -16,7 +16,7 @@ from benchwright.environments.groups import requirement_paths
 from benchwright.environments.local_packages import read_local_package
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.kinds.suite.read.suite import suite_file
-from benchwright.kinds.suite.setup.prepared import Marks, missing_data, preparation_of
+from benchwright.kinds.suite.setup.preparation import Marks, missing_data, preparation_of
 from benchwright.runs.base_folder import BaseFolder
 
 INSTALL, PREPARE = "install", "prepare"  # the phases, as commands

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmodels.measure import timing
-from benchmodels.measure.timing import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_rates
+from benchmodels.measure import measured_loops
+from benchmodels.measure.measured_loops import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_rates
 
 
 def test_without_a_rule_the_loop_makes_a_fixed_number_of_calls() -> None:
@@ -41,7 +41,7 @@ def test_inputs_that_are_used_up_are_released_before_the_next_are_made() -> None
 
 @pytest.fixture
 def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "ROUND_NS", 1_000_000)
+    monkeypatch.setattr(measured_loops, "ROUND_NS", 1_000_000)
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -58,7 +58,7 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
         return Caller(run, lambda: None, lambda: threads["closed"].add(threading.get_ident()))
 
     rates = streams_rates([make] * 3)
-    assert len(rates) == timing.MAX_ROUNDS
+    assert len(rates) == measured_loops.MAX_ROUNDS
     assert all(rate > 0 for rate in rates)
     assert threads["made"] == threads["called"] == threads["closed"]
     assert len(threads["made"]) == 3
@@ -66,7 +66,7 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
 
 
 def test_inputs_of_streams_are_made_before_anybody_calls_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "ROUND_NS", 10**12)  # so that `most_calls` are made, however slow a call is
+    monkeypatch.setattr(measured_loops, "ROUND_NS", 10**12)  # so that `most_calls` are made, however slow a call is
     ready: list[int] = []
     most = 0
 
@@ -103,5 +103,5 @@ def test_what_one_stream_raises_ends_all(where: str) -> None:
 
 @pytest.mark.usefixtures("short_rounds")
 def test_slow_calls_get_the_fewest_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "MAX_SECONDS", 0.0)
-    assert len(streams_rates([lambda: Caller(lambda x: None, lambda: None, lambda: None)])) == timing.MIN_ROUNDS
+    monkeypatch.setattr(measured_loops, "MAX_SECONDS", 0.0)
+    assert len(streams_rates([lambda: Caller(lambda x: None, lambda: None, lambda: None)])) == measured_loops.MIN_ROUNDS
