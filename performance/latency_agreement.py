@@ -88,13 +88,13 @@ class Ours:
     """Blocks of our own loop, read from the stream that it writes."""
 
     def __init__(self, run: Callable[[Any], Any], prepared: Any, calls: int) -> None:
-        from benchmodels.measure import timing
+        from benchmodels.measure import measured_loops
 
-        timing.CALLS_WITHOUT_RULE = self._calls = calls  # no rule stops it
-        timing.gc = NoCollector  # searching for garbage before each block would take longer than the block
+        measured_loops.CALLS_WITHOUT_RULE = self._calls = calls  # no rule stops it
+        measured_loops.gc = NoCollector  # searching for garbage before each block would take longer than the block
         gc.collect()
         gc.freeze()
-        self._loop = lambda: timing.latency_loop(run, prepared, None, False)
+        self._loop = lambda: measured_loops.latency_loop(run, prepared, None, False)
         self._stream = open(json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"], "rb")  # noqa: SIM115 open to the end
 
     def block(self) -> float:
@@ -233,7 +233,7 @@ def built(options: RuntimeOptions, folder: str) -> dict[str, float]:
     """Our calls of a model that lies there built, for as long as benchmark_app runs; without torch, so that both begin together."""
     import numpy
 
-    from benchmodels.measure.timing import times_in_runtime
+    from benchmodels.measure.measured_loops import times_in_runtime
 
     session = runtime_named("openvino").load(ArtifactFolder(folder), options)
     prepared = session.prepare({"x": numpy.load(f"{folder}/x.npy")})

@@ -28,8 +28,8 @@ from _peers import peer_environment
 
 from benchprobe import noop as inert
 from benchprobe.config import Config
+from benchprobe.loop.measured_functions import functions
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.recording import functions
 
 PEER = "voir==0.2.24"
 PEER_STEPS = 4000

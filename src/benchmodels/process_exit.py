@@ -42,7 +42,7 @@ def end_children() -> None:
 
 
 def end_compile_workers() -> None:
-    """Those that torch keeps for its next compilation: they would outlive this process for a moment. Not waited for long:
+    """Ends the workers torch keeps for its next compilation: they would briefly outlive this process. Not waited for long:
     torch gives them five minutes, and everything has been reported."""
     workers = sys.modules.get("torch._inductor.async_compile")
     if workers is None:

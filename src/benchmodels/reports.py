@@ -22,7 +22,7 @@ def put(event: Event) -> None:
 
 
 def complainer(put: Callable[[Event], None] = put) -> Callable[[str], None]:
-    """Reports problems of our own, each text once."""
+    """Reports benchwright's own problems, each text once."""
     told: Set[str] = set()
 
     def complain(text: str) -> None:

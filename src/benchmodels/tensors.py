@@ -44,7 +44,7 @@ class Named(NamedTuple):
 
 
 def read_through(result: Value) -> Value:
-    """What a model returned, computed: an iterator, such as that of a generator, does its work only when it is read."""
+    """A model's result, computed: an iterator, such as a generator's, does its work only when it is read."""
     return list(result) if isinstance(result, Iterator) else result
 
 

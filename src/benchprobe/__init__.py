@@ -36,8 +36,8 @@ def active_probe() -> Optional[Probe]:
 _config = _from_environment()
 if _config is not None:
     try:
+        from benchprobe.loop.measured_functions import functions as _functions
         from benchprobe.loop.probe import Probe as _Probe
-        from benchprobe.loop.recording import functions as _functions
 
         _probe = _Probe(_config)
         iterate, give, phase = _functions(_probe)  # type: ignore[assignment]

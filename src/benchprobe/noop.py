@@ -23,7 +23,7 @@ def iterate(
     `batch_size`, else the first. `unit`: what the items are ("tokens", "images", "B", "FLOP"), so that the rate
     is in tokens/s. The loop that counts (the one named "train", unless another was asked for) ends early,
     as if exhausted, once it was measured enough; begun again, it continues the same measurement, and ends at once if
-    that is complete. `report_batch` and `ignore_loading` are accepted for compatibility with voir and have no effect
+    that is complete. `report_batch` and `ignore_loading` are accepted for compatibility and have no effect
     (time spent waiting for data is always recorded separately). Inert, this returns the iterable itself.
     """
     return iterable

@@ -57,14 +57,14 @@ def benchmark_model(
     progress: bool | None = None,
     **options: Unpack[RunOptions],
 ) -> ShownRun:
-    """Measures a `torch.nn.Module` of one's own process or notebook on `runtimes`, and keeps the run like any other.
+    """Measures a `torch.nn.Module` of this process or notebook on `runtimes`, and keeps the run like any other.
 
     `inputs`: keywords as a mapping, positional ones as a tuple, or the only one. The keywords are those of `run` that make
     sense for a model: `runtimes`, `devices`, `precisions`, `threads`, `streams`, `items`, `name` (else its class), `labels`,
     `profile`, `rebuild`, `build_timeout`, `repeat`, `stop`… `cache_dir`: another name of `base`.
 
     Runtimes that call the module itself (torch-eager, torch-compile) are measured in this process, with a copy of it; for the
-    others it is exported here and measured in a process of its own. Outputs are checked against the eager model.
+    others it is exported here and measured in a separate process. Outputs are checked against the eager model.
     """
     from benchwright.api import benchmark_model as measured
 

@@ -97,7 +97,7 @@ class ShownResult(Result, frozen=True, kw_only=True, eq=False):
 
 
 class ComparedRuns:
-    """What `benchwright.compare` found: for each treatment a `Comparison` with its effects and verdicts."""
+    """Result of `benchwright.compare`: for each treatment a `Comparison` with its effects and verdicts."""
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
         self.comparisons = tuple(comparisons)
@@ -215,7 +215,7 @@ def _fields(of: object, kind: type[Run | Result]) -> dict[str, Any]:
 
 
 class _Watching(Progress):
-    """What the command line calls a problem becomes a warning once the run is complete, unless it is among its notes.
+    """Turns problems into warnings once the run is complete, unless they are among its notes.
 
     `shown`: with progress, in a notebook or on stderr; None: only in a notebook.
     """

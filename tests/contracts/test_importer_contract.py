@@ -16,7 +16,14 @@ from plugin_package import variants
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
-from benchwright.runs.importers import IMPORTERS, Importer, import_results, importer_named
+from benchwright.runs.importers import (
+    IMPORTERS,
+    Importer,
+    import_results,
+    importer_named,
+    output_reader_named,
+    output_readers,
+)
 
 pytestmark = [pytest.mark.usefixtures("plugins"), pytest.mark.compat]  # all importers are in compat
 SAMPLES = Path(__file__).parents[1] / "compat" / "imports"
@@ -199,3 +206,16 @@ def test_a_real_file_that_is_cut_off_is_refused_at_a_line(
     with pytest.raises(InvalidInput) as caught:
         importer_named(name).read(cut)
     assert caught.value.line is not None
+
+
+@fast
+@given(document=st.dictionaries(st.sampled_from(WORDS), values, max_size=6), data=st.data())
+def test_any_printed_document_gives_records_or_nothing(document: dict[str, Any], data: st.DataObject) -> None:
+    reader = output_reader_named(data.draw(st.sampled_from(output_readers())))
+    assert reader is not None
+    assert all({"type", "metric"} <= record.keys() for record in reader.printed(document))
+
+
+def test_only_importers_of_one_document_read_output() -> None:
+    assert {"hyperfine", "pytest-benchmark", "google-benchmark"} == set(output_readers())
+    assert output_reader_named("asv") is output_reader_named("no such tool") is None

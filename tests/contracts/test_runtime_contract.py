@@ -16,7 +16,7 @@ from plugin_package import ADDED
 from plugin_package import RUNTIMES as OF_PLUGINS
 
 from benchmodels.arrays import load_arrays, save_arrays
-from benchmodels.measure.timing import times_in_runtime
+from benchmodels.measure.measured_loops import times_in_runtime
 from benchmodels.runtimes.base import (
     ARTIFACT,
     ArtifactFolder,

@@ -49,6 +49,7 @@ def test_any_test_may_be_asked_about(dialect: SpecDialect, test: SpecTest) -> No
         assert Filler({}, {}, ({"program": "/bin/echo"},)).command(line)[0] == "/bin/echo"
 
 
+@pytest.mark.compat
 def test_a_dialect_from_outside_is_asked_after_ours(plugins: None) -> None:
     assert {"FAIPEPROOT", "HOUSE_SCRIPTS"} <= dialect_folders().keys()
     assert (usual_command(TESTS[1]) or "").startswith("{program} --")

@@ -61,6 +61,7 @@ def fill(place: Path, left_bytes: int) -> None:
         handle.write(b"x" * max(0, free.f_bavail * free.f_frsize - left_bytes))
 
 
+@pytest.mark.compat
 def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tmp_path: Path) -> None:
     from benchwright.core.status import Status
     from benchwright.executors.base import Listener

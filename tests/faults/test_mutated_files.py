@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from mutant_trials import WEIGHTS, Trials
 
+pytestmark = pytest.mark.compat  # files of other tools are among them
+
 FIRST = int(os.environ.get("FIRST", "0"))
 MUTANTS = int(os.environ.get("MUTANTS", "120"))
 TOGETHER = 20

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 from command_line import CommandLine
 
 OBSERVED = """echo 'PyTorchObserver {"type": "NET", "metric": "latency", "unit": "us", "value": "12.5"}'"""
@@ -17,6 +18,7 @@ def fill(place: Path) -> None:
         file.write(b"x" * (free.f_bavail * free.f_bsize))
 
 
+@pytest.mark.compat
 def test_a_full_disk_costs_the_report_and_not_the_run(bw: CommandLine, small_disk: Path) -> None:
     fill(small_disk)
     done = bw("run", "--local-reporter", str(small_disk / "reports"), "--", "sh", "-c", OBSERVED, code=1)
@@ -31,6 +33,7 @@ def test_a_full_disk_costs_the_report_and_not_the_run(bw: CommandLine, small_dis
     assert len(list(small_disk.rglob("meta.txt"))) == 1
 
 
+@pytest.mark.compat
 def test_a_spool_on_a_full_disk_is_said_and_the_run_can_be_sent_later(bw: CommandLine, small_disk: Path) -> None:
     bw.base.mkdir(exist_ok=True)
     (bw.base / "spool").symlink_to(small_disk)

@@ -193,7 +193,7 @@ def test_a_disk_that_fills_up_during_an_install_is_said_and_the_old_environment_
 
 WAIT = """\
 import os, pathlib, sys, time
-data = pathlib.Path(os.environ["MILABENCH_DATA_DIR"])
+data = pathlib.Path(os.environ["BENCHWRIGHT_DATA_DIR"])
 with (data / "runs").open("a") as runs:
     runs.write("x")
 (data / "half").mkdir(exist_ok=True)

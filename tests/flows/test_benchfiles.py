@@ -9,6 +9,8 @@ import pytest
 from command_line import CommandLine
 from suite_folder import SuiteFolder
 
+pytestmark = pytest.mark.compat
+
 BENCHFILE = """
 from milabench.pack import Package
 import milabench.commands as cmd

@@ -16,6 +16,8 @@ from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
+pytestmark = pytest.mark.compat
+
 SUITE = Path(__file__).parents[1] / "compat" / "benchmate_suite"
 
 

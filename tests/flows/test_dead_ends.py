@@ -76,6 +76,7 @@ def test_find_says_it_too(bw: CommandLine, script: Write, lean: str) -> None:
 FOREIGN = Path(__file__).parents[1] / "compat" / "imports"
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize(
     ("name", "benchmark"),
     [
@@ -95,12 +96,14 @@ def test_results_of_another_tool_can_be_shown_without_importing_them(
     assert not bw.base.exists() or not list(bw.base.rglob("*.db"))  # nothing was kept
 
 
+@pytest.mark.compat
 def test_results_of_another_tool_are_compared_with_a_run(bw: CommandLine) -> None:
     bw("run", "--name", "ls /", "--", "ls", "/")
     said = bw("compare", str(FOREIGN / "hyperfine.json"), "last", "--anyway").stdout
     assert "ls / time" in said
 
 
+@pytest.mark.compat
 def test_several_runs_of_another_tool_are_reported_and_one_of_them_must_be_named(bw: CommandLine) -> None:
     folder = str(FOREIGN / "milabench")
     assert bw("report", folder).stdout.count("\n ─") == 2
@@ -110,6 +113,7 @@ def test_several_runs_of_another_tool_are_reported_and_one_of_them_must_be_named
     )
 
 
+@pytest.mark.compat
 def test_what_is_no_run_is_named_as_what_it_is(bw: CommandLine, script: Write) -> None:
     script("a.py", LOOP)
     script("notes.txt", "no result")
@@ -140,6 +144,7 @@ def test_a_command_without_dashes_is_given_back_as_the_whole_line(bw: CommandLin
     assert "benchwright run -- python train.py" in bw("run", code=2).stderr
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize(
     ("typed", "said"),
     [

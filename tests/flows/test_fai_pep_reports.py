@@ -13,6 +13,8 @@ from command_line import CommandLine
 from processes import wait_for
 from specifications import file_entry, written
 
+pytestmark = pytest.mark.compat
+
 LINE = 'PyTorchObserver {"type": "%s", "metric": "latency", "unit": "us", "value": "%s"}'
 
 

@@ -153,6 +153,7 @@ def test_a_loop_without_a_step_is_no_success(bw: CommandLine, script: Write) -> 
     assert "loop 'train' completed no step" in re.sub(r"\s+", " ", done.stdout)
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize("loss", ["nan", *(pytest.param(loss, marks=pytest.mark.long) for loss in ("inf", "-inf"))])
 def test_a_diverged_loss_told_through_voir_fails_its_benchmark_and_no_other(
     bw: CommandLine, tmp_path: Path, loss: str

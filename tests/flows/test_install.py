@@ -164,6 +164,7 @@ def test_pip_installs_where_there_is_no_uv(bw: CommandLine, suite: SuiteFolder) 
     assert bw.json("install", suite.path)["groups"][0]["status"] == "reused"
 
 
+@pytest.mark.compat
 def test_voir_is_added_and_told_for_a_folder_with_a_voirfile(bw: CommandLine, suite: SuiteFolder) -> None:
     suite.add("one", {"requirements.in": "alpha\n", "voirfile.py": ""})
     done = bw("install", suite.path)
@@ -204,6 +205,7 @@ def test_a_definition_in_git_is_cloned_and_updated(bw: CommandLine, suite: Suite
     assert "nowhere" in bw("install", suite.path, code=3).stderr
 
 
+@pytest.mark.compat
 def test_the_suite_can_come_from_the_environment_or_an_option(bw: CommandLine, suite: SuiteFolder) -> None:
     suite.add("one", {"requirements.in": "alpha\n"})
     assert "BENCHWRIGHT_CONFIG" in bw("install", code=2, env={"BENCHWRIGHT_CONFIG": ""}).stderr

@@ -57,6 +57,7 @@ def test_folders_that_are_no_runs_keep_no_others_from_being_ingested(
     ]
 
 
+@pytest.mark.compat
 def test_files_that_hold_no_result_are_said_and_the_others_imported(bw: CommandLine, tmp_path: Path) -> None:
     empty, cut = tmp_path / "empty.json", tmp_path / "cut.json"
     empty.write_text('{"machine_info": {}, "benchmarks": []}')
@@ -114,6 +115,7 @@ def test_an_empty_annotation_is_none(bw: CommandLine, kept: Kept) -> None:
     assert json.loads(bw("runs", "--json").stdout)[0]["annotation"] is None
 
 
+@pytest.mark.compat
 def test_several_runs_are_one_document(bw: CommandLine, kept: Kept) -> None:
     ids = [kept("x").id, kept("y").id]
     body = json.loads(bw("report", *ids, "--format", "json").stdout)

@@ -71,6 +71,7 @@ def test_shared_pages_count_once_in_the_headline_and_once_for_each_process_in_rs
         assert rss_name in text
 
 
+@pytest.mark.compat
 def test_the_drivers_figure_stays_the_resident_memory_of_the_tree(
     bw: CommandLine, script: Callable[[str, str], Path]
 ) -> None:

@@ -7,7 +7,10 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from command_line import CommandLine
+
+pytestmark = pytest.mark.compat
 
 RUNS = Path(__file__).parents[1] / "compat" / "imports" / "milabench"
 LOOP = (

@@ -147,6 +147,7 @@ def together(nodes: CommandLine) -> CommandLine:
     return nodes
 
 
+@pytest.mark.compat
 def test_torchrun_over_two_machines_of_which_the_second_reports_nothing(together):
     """milabench marks the second one's process nolog."""
     body = together.json("run", "suite.yaml", "--system", "system.yaml", "--use-current-env")

@@ -168,6 +168,7 @@ def broken(bw: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return bw
 
 
+@pytest.mark.compat
 def test_a_broken_package_takes_nothing_down(broken: CommandLine, script: Callable[[str, str], Path]) -> None:
     body = broken.json("run", "--metric", "x=x=(.*)", "--sample-interval", "0.05s", "--", "echo", "x=1")
     assert metric(body, "x")["value"] == 1

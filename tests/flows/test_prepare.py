@@ -27,7 +27,7 @@ def suite(bw: CommandLine, tmp_path: Path) -> SuiteFolder:
 TELL = """\
 import json, os, pathlib
 wanted = ("MILABENCH_DATA_DIR", "BENCHWRIGHT_DATA_DIR", "XDG_CACHE_HOME", "TORCH_HOME", "HF_HOME", "OWN", "VIRTUAL_ENV")
-data = pathlib.Path(os.environ["MILABENCH_DATA_DIR"])
+data = pathlib.Path(os.environ["BENCHWRIGHT_DATA_DIR"])
 (data / "told.json").write_text(json.dumps({name: os.environ.get(name) for name in wanted} | {"cwd": os.getcwd()}))
 json.loads(os.environ["MILABENCH_CONFIG"])["name"]
 """
@@ -46,6 +46,7 @@ def test_a_script_runs_once_with_its_words_filled_in_its_environment(bw: Command
     assert len(suite.prepared()) == 2
 
 
+@pytest.mark.compat
 def test_scripts_find_data_caches_and_their_own_variables(bw: CommandLine, suite: SuiteFolder) -> None:
     place = suite.add("one", {"prepare.py": TELL, "requirements.in": "alpha\n"}, env={"OWN": "{benchwright_name}"})
     bw("install", suite.path)
@@ -101,7 +102,7 @@ def test_a_script_that_fails_is_told_with_its_last_words_and_the_others_run(
 
 
 def test_a_program_that_is_no_python_script_is_executed(bw: CommandLine, suite: SuiteFolder) -> None:
-    script = "#!/bin/sh\nmkdir -p $MILABENCH_DATA_DIR/set && echo sh $1 >> $MILABENCH_DATA_DIR/set/log\n"
+    script = "#!/bin/sh\nmkdir -p $BENCHWRIGHT_DATA_DIR/set && echo sh $1 >> $BENCHWRIGHT_DATA_DIR/set/log\n"
     place = suite.add("one", {"prepare.sh": script}, prepare="prepare.sh", argv=["--x"])
     said = bw("prepare", suite.path, code=1).stderr
     assert "may not be executed" in said
@@ -113,7 +114,7 @@ def test_a_program_that_is_no_python_script_is_executed(bw: CommandLine, suite: 
 def test_several_run_at_a_time_only_when_asked_for(bw: CommandLine, suite: SuiteFolder) -> None:
     meet = (
         "import os, pathlib, sys, time\n"
-        "data = pathlib.Path(os.environ['MILABENCH_DATA_DIR'])\n"
+        "data = pathlib.Path(os.environ['BENCHWRIGHT_DATA_DIR'])\n"
         "(data / sys.argv[1]).write_text('')\n"
         "other = data / {'a': 'b', 'b': 'a'}[sys.argv[1]]\n"
         "limit = time.monotonic() + 300\n"

@@ -238,6 +238,7 @@ def test_deleting_and_pruning_leave_baselines_alone(bw: CommandLine, told: ToldR
     assert "no limit given" in bw("runs", "prune", code=2).stderr
 
 
+@pytest.mark.compat
 def test_results_of_other_tools_join_the_store(bw: CommandLine) -> None:
     samples = Path(__file__).parents[1] / "compat" / "imports"
     files = sorted(str(p) for p in samples.rglob("*.json"))
@@ -314,6 +315,7 @@ def test_a_word_that_can_name_no_run_is_refused_in_words(bw: CommandLine) -> Non
         assert "no run called" in bw("show", word, code=2).stderr
 
 
+@pytest.mark.compat
 def test_an_imported_run_is_annotated_named_and_deleted_like_any_other(bw: CommandLine) -> None:
     sample = Path(__file__).parents[1] / "compat" / "imports" / "hyperfine.json"
     bw("import", str(sample))

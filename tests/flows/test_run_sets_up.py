@@ -95,7 +95,7 @@ def test_a_definition_in_a_git_repository_is_cloned_first(bw: CommandLine, suite
 
 SLOW = """
 import os, pathlib, time
-data = pathlib.Path(os.environ["MILABENCH_DATA_DIR"])
+data = pathlib.Path(os.environ["BENCHWRIGHT_DATA_DIR"])
 (data / "half").write_text("")
 while not (data / "go").exists():
     time.sleep(0.02)

@@ -70,6 +70,7 @@ def test_json_holds_the_checks_with_their_explanations(bw: CommandLine) -> None:
     assert (scored["weight"], scored["processes"]) == (2.0, 2)
 
 
+@pytest.mark.compat
 def test_milabenchs_figures_weights_and_price(bw: CommandLine) -> None:
     (bw.cwd / "weights.yaml").write_text(
         "loop: {definition: loop, weight: 1}\nnew: {definition: loop, weight: 1}\n"

@@ -80,6 +80,7 @@ def test_no_report_shows_a_secret(measured: CommandLine, format: str) -> None:
         assert "--password '(redacted)'" in html.unescape(shown)
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
 def test_no_export_holds_a_secret(measured: CommandLine, tmp_path: Path, ending: str) -> None:
     if ending == "parquet":
@@ -232,6 +233,7 @@ def test_names_of_one_s_own_come_from_the_system_file_or_a_variable(bw: CommandL
     assert "secrets" in bw("run", *words, env={"BENCHWRIGHT_SYSTEM": "system.yaml"}, code=2).stderr
 
 
+@pytest.mark.compat
 def test_what_is_imported_is_kept_without_its_secrets(bw: CommandLine) -> None:
     times = {"mean": 1.0, "stddev": 0.1, "median": 1.0, "user": 0.5, "system": 0.1, "min": 0.9, "max": 1.1}
     command = f"mysql -u root -p{SECRET} --url postgres://u:{SECRET}@h/d"

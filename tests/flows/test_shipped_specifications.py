@@ -37,7 +37,8 @@ def test_every_specification_is_found_by_name_and_by_path() -> None:
     assert all(shutil.which(name) is None for name in NAMES), "a name that is a program would need its path"
     for name, path in shipped_specifications().items():
         assert shipped_specification(name) == shipped_specification(f"{name}.json") == path
-        assert shipped_specification(Path(path).relative_to(ROOT).as_posix()) == path
+        below = Path(path).parts[Path(path).parts.index("specifications") :]
+        assert shipped_specification("/".join(below)) == path
     assert shipped_specification("specifications/../pyproject.toml") is None
     assert shipped_specification("other/matrix") is None
 
@@ -62,6 +63,7 @@ def test_a_misspelt_name_is_offered(bw: CommandLine) -> None:
     assert "did you mean 'matrix'?" in bw("run", "matrxi", code=2).stderr
 
 
+@pytest.mark.compat
 def test_the_program_that_prints_an_observers_lines(bw: CommandLine, tmp_path: Path) -> None:
     done = bw.json("run", "matrix", "--local-reporter", str(tmp_path / "reports"))
     assert [result["status"] for result in done["results"]] == ["ok", "ok"]

@@ -61,6 +61,7 @@ def test_what_is_no_result_is_none(bw: CommandLine) -> None:
     assert any("operators only" in note["text"] for launch in operators["launches"] for note in launch["notes"])
 
 
+@pytest.mark.compat
 def test_outputs_are_compared_with_golden_files_of_every_format(bw: CommandLine) -> None:
     scores = np.array([[0.1, 0.7, 0.2]])
     np.save(bw.cwd / "g.npy", scores)
@@ -84,6 +85,7 @@ def test_outputs_are_compared_with_golden_files_of_every_format(bw: CommandLine)
     assert "the output has 3 numbers, the golden 4" in results["long.txt"]["detail"]
 
 
+@pytest.mark.compat
 def test_an_accuracy_test_runs_our_script_with_the_seeds_arguments(bw: CommandLine) -> None:
     (bw.cwd / "labels.txt").write_text("1,cat,/images/1.jpg\n")
     (bw.cwd / "net.pb").write_text("weights")
@@ -147,6 +149,7 @@ def on_runtimes(folder: Path, name: str, filename: str, inputs: dict[str, Any], 
     )
 
 
+@pytest.mark.compat
 def test_one_specification_runs_on_every_backend_and_outputs_agree_with_the_golden(bw: CommandLine) -> None:
     from onnx_models import softmax_of_product
 

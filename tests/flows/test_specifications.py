@@ -34,6 +34,7 @@ def _said(bw: CommandLine, job: str) -> str:
     return bw("logs", "last", job).stdout
 
 
+@pytest.mark.compat
 def test_one_specification_with_many_options(bw: CommandLine, program: str) -> None:
     """Benchmark file, program, backend, framework, string map, shared libs, root model dir, model cache, run type, timeout."""
     file_entry(bw.cwd / "root" / "net.pb", "model")

@@ -234,6 +234,7 @@ for step in iterate("train", range(9)):
 """
 
 
+@pytest.mark.compat
 def test_the_folders_a_script_is_told_of_are_there(bw: CommandLine, suite: SuiteFolder) -> None:
     place = suite.add("one", group="g", stop={"steps": 5}, warmup=2)
     (place / "main.py").write_text(WRITES)

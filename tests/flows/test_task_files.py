@@ -71,6 +71,7 @@ def written(bw: CommandLine) -> dict[str, float]:
     return dict(here)
 
 
+@pytest.mark.compat
 def test_a_task_writes_the_drivers_keys(bw: CommandLine, tasks: Path) -> None:
     bw("run", str(tasks), "--task", "resnet_small")
     found = written(bw)
@@ -83,18 +84,21 @@ def test_a_task_writes_the_drivers_keys(bw: CommandLine, tasks: Path) -> None:
     assert found["resnet_small.uptime_in_seconds"] > 0
 
 
+@pytest.mark.compat
 def test_a_second_run_does_not_double_a_total(bw: CommandLine, tasks: Path) -> None:
     for _ in range(2):
         bw("run", str(tasks), "--task", "resnet_small")
         assert written(bw)["resnet_small.total_training_time"] == pytest.approx(130.0)
 
 
+@pytest.mark.compat
 def test_names_are_decorated_and_the_workers_count_divides_totals(bw: CommandLine, tasks: Path) -> None:
     args = ("run", str(tasks), "--task", "resnet_small", "--framework", "mxnet", "--metrics-suffix", "ci")
     bw(*args, env={"DEEPLEARNING_WORKERS_COUNT": "4"})
     assert written(bw)["mxnet.resnet_small.total_training_time.ci"] == pytest.approx(32.5)
 
 
+@pytest.mark.compat
 def test_a_failed_task_publishes_nothing_and_the_others_go_on(bw: CommandLine, tasks: Path) -> None:
     done = bw("run", str(tasks), code=1)
     assert "crashes  FAILED crashed: exit code 3" in done.stdout
@@ -127,6 +131,7 @@ def test_an_override_without_effect_is_mentioned(bw: CommandLine, tasks: Path) -
     assert "--dtype" in done.stdout
 
 
+@pytest.mark.compat
 def test_a_policy_reads_a_command_of_the_command_line(bw: CommandLine, tasks: Path) -> None:
     command = f"{sys.executable} {tasks.parent / 'train.py'}"
     bw("run", str(tasks), "--metrics-policy", "metrics_speed_only", "--command-to-execute", command, "--task", "mine")
@@ -180,6 +185,7 @@ def test_a_task_file_behind_resume_is_the_target_not_the_name_of_a_run(bw: Comma
     assert body["id"] != command
 
 
+@pytest.mark.compat
 def test_a_task_that_needs_a_shell_is_run_by_one_and_every_report_says_so(bw: CommandLine) -> None:
     path = bw.cwd / "tasks.cfg"
     path.write_text(
@@ -198,6 +204,7 @@ def test_a_task_that_needs_a_shell_is_run_by_one_and_every_report_says_so(bw: Co
         assert "'&&' needs one" in html.unescape(bw("report", "last", "--format", format).stdout)
 
 
+@pytest.mark.compat
 def test_the_drivers_own_file_is_read_where_a_task_is_named_and_no_file(bw: CommandLine) -> None:
     assert "nothing to measure" in bw("run", "--task-name", "small", code=2).stderr
     (bw.cwd / "task_config_template.cfg").write_text(

@@ -92,6 +92,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(folder, "probe", "voir", "one_speaks")
 
 
+@pytest.mark.compat
 def test_two_ranks_are_told_apart_and_added_up(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "light").mkdir()

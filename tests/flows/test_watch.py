@@ -119,6 +119,7 @@ def test_git_is_the_usual_kind_of_repository(watched: WatchedRepository) -> None
     watched.pending("--repo", "hg", code=2)
 
 
+@pytest.mark.compat
 def test_the_spelling_of_the_repo_driver_is_understood(watched: WatchedRepository, tmp_path: Path) -> None:
     newest = watched.commit(1000)
     words = [

@@ -25,7 +25,7 @@ from benchwright.kinds.models.discovery.job import record_discovery
 from benchwright.kinds.registry import kind_of
 from benchwright.kinds.suite.batch_size_file import add_observations
 from benchwright.kinds.suite.batch_sizes import read_scaling
-from benchwright.kinds.suite.setup.prepared import Marks
+from benchwright.kinds.suite.setup.preparation import Marks
 from benchwright.record.stream_file import read_events
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder

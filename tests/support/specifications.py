@@ -9,14 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import benchwright.compat.faipep as package
+import benchwright
 from benchwright.core.benchmark import Benchmark
 from benchwright.kinds.spec import spec_test
 from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification
 from benchwright.kinds.spec.spec_test import SpecTest
 
-SCRIPTS = Path(package.__file__).parent / "libraries" / "python"  # those of accuracy specifications
+# Of accuracy specifications.
+SCRIPTS = Path(benchwright.__file__).parent / "compat" / "faipep" / "libraries" / "python"
 MODEL: dict[str, Any] = {"name": "net", "format": "caffe2"}
 
 

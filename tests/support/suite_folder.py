@@ -19,7 +19,7 @@ for step in benchprobe.iterate("train", range(100_000), batch_size=4):
 """
 PREPARE = """\
 import os, pathlib, sys
-data = pathlib.Path(os.environ["MILABENCH_DATA_DIR"])
+data = pathlib.Path(os.environ["BENCHWRIGHT_DATA_DIR"])
 (data / "set").mkdir(parents=True, exist_ok=True)
 with open(data / "set" / "log", "a") as log:
     print(sys.prefix, *sys.argv[1:], file=log)

@@ -32,7 +32,7 @@ PARSES_ON = r"\bon\b[^\n=]{0,12}\.(startswith|partition|removeprefix|split)\(|\.
 
 BENCHPROBE_LINES = 4_000
 
-OTHER_TOOLS = r"(?i)milabench|fai[-_ ]?pep|mlagility|(?<![a-z])voir|benchit|benchmate"
+OTHER_TOOLS = r"(?i)milabench|fai[-_ ]?pep|mlagility|(?<![a-z])voir|benchit|benchmate|google-benchmark|pytest-benchmark"
 # Names in files of earlier versions, when each of these was part of the core.
 NAME_OTHER_TOOLS = {"benchwright/core/earlier_names.py"}
 
@@ -111,12 +111,28 @@ NAMED_OFTEN = {
     "no_store": 6,
     "regressed_types": 6,
     "remote_dir": 11,
-    "run_name": 17,
-    "run_type": 14,
+    "run_name": 16,
+    "run_type": 13,
     "script_args": 8,
     "show_output": 11,
     "string_map": 5,
     "warmup_runs": 7,
+}
+# Modules named by a verb; `training` is the field's own noun.
+NAMED_BY_A_VERB = {
+    "benchwright/agent/serving.py",
+    "benchwright/executors/transfer/telling.py",
+    "benchwright/kinds/models/training.py",
+    "benchwright/server/serving.py",
+}
+# Phrases that read translated: "What …" and "Those …" for a noun, "told" for reported, "of its own" for separate.
+STILTED = r"^(What|Those|Whatever)\b|\bthose that\b|(?<!`)\btold\b(?!`)|\bof (its|their|our|one's) own\b[.,;:)]"
+# How many docstrings of these packages have one; may only go down.
+STILTED_DOCSTRINGS = {
+    "benchwright/doctor": 3,
+    "benchwright/executors": 37,
+    "benchwright/server": 2,
+    "benchwright/store": 8,
 }
 # The table itself, what is generated from it, and the old names in stored files.
 NOT_COUNTED = tuple(f"benchwright/{name}.py" for name in ("options/table", "options/keywords", "core/earlier_names"))
@@ -182,6 +198,10 @@ def test_an_exception_that_is_swallowed_has_its_reason_beside_it() -> None:
 
 def module_of(name: str) -> str:
     return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def package_of(name: str) -> str:
+    return "/".join(Path(name).parent.parts[:2])
 
 
 def imports_of(name: str, modules: set[str]) -> set[str]:
@@ -277,7 +297,7 @@ def test_only_executors_know_what_a_place_to_run_means() -> None:
 
 
 def test_what_names_another_tool_is_in_compat() -> None:
-    found = {name for name in places(OTHER_TOOLS, "benchwright/compat/") if name.startswith("benchwright/")}
+    found = {name for name in places(OTHER_TOOLS, "benchwright/compat/") if not name.startswith("benchmodels/compat/")}
     assert found == NAME_OTHER_TOOLS
 
 
@@ -321,6 +341,19 @@ def test_no_kind_knows_a_runtime_by_its_name() -> None:
     assert named == set()
 
 
+def test_a_module_is_a_noun() -> None:
+    assert {name for name in FILES if name.endswith("ing.py")} == NAMED_BY_A_VERB
+
+
+def test_docstrings_read_as_an_engineer_would_say_them() -> None:
+    found: dict[str, int] = defaultdict(int)
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                found[package_of(name)] += re.search(STILTED, ast.get_docstring(node) or "") is not None
+    assert {package: count for package, count in found.items() if count > STILTED_DOCSTRINGS.get(package, 0)} == {}
+
+
 def packages() -> set[str]:
     """The three packages and those directly inside them, by dotted name."""
     folders = [Path(name).parent.parts for name in FILES if name.endswith("/__init__.py")]
@@ -337,8 +370,7 @@ def test_the_architecture_page_has_one_line_for_each_package() -> None:
 def lines_by_package() -> dict[str, int]:
     found: dict[str, int] = defaultdict(int)
     for name in FILES:
-        first, *folders = Path(name).parent.parts
-        found["/".join((first, *folders[:1]))] += lines_of(name)
+        found[package_of(name)] += lines_of(name)
     return dict(found)
 
 

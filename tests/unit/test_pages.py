@@ -62,6 +62,7 @@ def parsed(words: list[str]) -> None:
     command.make_context(context.info_name, words, parent=context.parent)
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_on_a_page_is_one_that_is_understood(command: str) -> None:
     words = shlex.split(command.replace(";", " ; "), comments=True)[1:]

@@ -51,6 +51,7 @@ def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=ROOT)
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize("value", ENTRY_POINTS)
 def test_entry_point_loads(value: str) -> None:
     module, _, attribute = value.partition(":")
@@ -223,6 +224,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.compat
 def test_reference_of_the_command_line_is_current() -> None:
     done = run_python("docs/generate_cli.py", "--check", "docs/reference/cli.md")
     assert done.returncode == 0, done.stderr

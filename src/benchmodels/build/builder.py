@@ -45,7 +45,7 @@ Step = Mapping[str, Any]  # as the `build_step` event has it
 
 
 class Facts(NamedTuple):
-    """`batch`: found by calling the model. `weights`: the digest of those that were built. `model`: the `model` event of a
+    """`batch`: found by calling the model. `weights`: the digest of the weights built. `model`: the `model` event of a
     model file."""
 
     batch: Optional[Batch]
@@ -116,7 +116,7 @@ class ModelBuilder:
         self._options = settings.options
 
     def build(self, captured: Captured, told: Optional[Details] = None) -> None:
-        """`told`: the keys of its `model` event, where no script tells them."""
+        """`told`: the keys of its `model` event, if no script reports them."""
         with failures_reported(self._reports):
             self._build(captured, told)
 
@@ -175,7 +175,7 @@ class ModelBuilder:
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
 
     def _changed(self, captured: Captured, inputs: Mapping[str, Any], sequence: BuildSequence) -> Module:
-        """What a build sequence makes of a copy of the module: the reference and the counts are those of the original."""
+        """A copy of the module, changed by the build sequence; the reference and the counts stay those of the original."""
         if sequence.of_onnx and not self._runtime.through_onnx:
             name = sequence.of_onnx[0].__name__
             raise Unsupported(

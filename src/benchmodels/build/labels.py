@@ -1,4 +1,4 @@
-"""The labels of a model, kept beside the builds by the name of its build: `labels/<name>.txt`, in MLAgility's form."""
+"""The labels of a model, kept beside the builds by the name of its build: `labels/<name>.txt`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from benchmodels.types import Details
 def kept_reference(
     folder: str, parts: Details, find: Callable[[], Reference], complain: Callable[[str], None], rebuild: str
 ) -> Reference:
-    """What `find` returned when it was first asked about `parts`; verified. Without a folder it is asked each time."""
+    """The verified result of the first `find` for `parts`, from the cache in `folder`; without a folder, calls `find` each time."""
     if not folder:
         return find()
     known = {**parts, "runtime": "reference", "format": FORMAT}

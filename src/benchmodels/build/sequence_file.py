@@ -94,12 +94,12 @@ def sequence_of(options: RuntimeOptions, stage: str) -> Optional[BuildSequence]:
 
 
 def name_of_sequence(options: RuntimeOptions) -> Dict[str, str]:
-    """What a build says of it."""
+    """Its file name, for the `build` event."""
     return {"sequence_file": os.path.basename(options.sequence_file or "")}
 
 
 def key_of_sequence(options: RuntimeOptions) -> Dict[str, str]:
-    """What a build depends on."""
+    """Its part of a build's cache key."""
     return {"sequence": digest_of_sequence(options.sequence_file)} if options.sequence_file else {}
 
 
@@ -152,7 +152,7 @@ def _parsed(path: str) -> ast.Module:
         raise BadSequenceFile(path, str(error), "it must be valid Python") from error
     if not any(name == NAME for name, _ in _assigned(tree)):
         theirs = any(isinstance(node, ast.FunctionDef) and node.name == "get_sequence" for node in tree.body)
-        text = "get_sequence() is MLAgility's" if theirs else f"it has no {NAME}"
+        text = f"it has get_sequence(), but no {NAME}" if theirs else f"it has no {NAME}"
         raise BadSequenceFile(path, text)
     return tree
 

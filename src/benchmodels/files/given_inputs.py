@@ -1,4 +1,4 @@
-"""What a specification says about the inputs of a model file: their types, and files that hold them."""
+"""Inputs of a model file as a specification gives them: types, and files that hold the values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_types(inputs: Sequence[FileInput], types: Mapping[str, str]) -> None:
 def shapes_and_arrays(
     inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]], files: Mapping[str, str]
 ) -> Tuple[Dict[str, Tuple[int, ...]], Details]:
-    """The shape of every input, and the arrays of those that have a file. A file of plain numbers takes the shape given."""
+    """The shape of every input, and arrays for the inputs given as files. A file of plain numbers takes the given shape."""
     known = {name: list(shape) for name, shape in shapes.items()}
     own = {each.name: each for each in inputs}
     arrays: Dict[str, ReadArray] = {}

@@ -103,7 +103,7 @@ def _moved_bytes(graph: Any, arrays: Mapping[str, Array], shapes: Mapping[str, S
 
 
 def constants(graph: Any) -> List[Tuple[str, Any]]:
-    """Constant tensors by name: initializers, and those that some programs write as nodes."""
+    """Constant tensors by name: initializers, and `Constant` nodes, which some exporters write."""
     nodes = [node for node in graph.node if node.op_type == "Constant"]
     tensors = [(node.output[0], each.t) for node in nodes for each in node.attribute if each.name == "value"]
     return [*((tensor.name, tensor) for tensor in graph.initializer), *tensors]

@@ -80,7 +80,7 @@ def structure_of(module: Module) -> str:
 
 
 def _callables_of(module: Module) -> List[Any]:
-    """What was added to this one module to be called: functions, hooks, another `forward`."""
+    """Callables added to this one module: functions, hooks, another `forward`."""
     own = attributes_of(module)
     tables = [own.get(name) for name in ("_forward_pre_hooks", "_forward_hooks")]
     hooks = [hook for table in tables if is_a(table, dict) for _, hook in members_of(table)]
@@ -102,7 +102,7 @@ def _is_compiled_forward(module: Module, name: str, value: Value) -> bool:
 
 
 def _replaced() -> List[Any]:
-    """What the user has patched into torch itself."""
+    """Functions that the user has patched into torch itself."""
     places = [sys.modules[name] for name in ("torch", "torch.nn.functional") if name in sys.modules]
     texts = replaced_in([*places, *(place.Tensor for place in places[:1])]).texts
     return [texts] if texts else []

@@ -73,7 +73,7 @@ def signature_of(function: Any, args: Sequence[Value], kwargs: Mapping[str, Valu
 
 
 def bind(function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
-    """Arguments by parameter name; omits those that repeat a default, and None passed to `**kwargs`."""
+    """Arguments by parameter name; omits repeated defaults, and None passed to `**kwargs`."""
     found = parameters_of(function)
     try:
         bound = found.bind(*args, **kwargs).arguments

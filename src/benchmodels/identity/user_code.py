@@ -247,7 +247,7 @@ class _Walk:
 
 
 def _inside(value: Value) -> Any:
-    """What a wrapper wraps; None if this is not a wrapper."""
+    """The object inside a wrapper; None if this is not a wrapper."""
     if is_a(value, (staticmethod, classmethod, types.MethodType)):
         return value.__func__
     if is_a(value, property):

@@ -23,7 +23,7 @@ MAX_PARTS = 4096
 
 
 def weights_digest(module: Module) -> Optional[str]:
-    """None if the values cannot be read: not materialised yet, or in a format of their own."""
+    """None if the values cannot be read: not materialised yet, or in an opaque format."""
     return tensors_digest(_tensors(module))
 
 

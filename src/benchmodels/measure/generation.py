@@ -180,7 +180,7 @@ def refuse_unread(result: Value) -> None:
 
 
 def timed_calls(session: Any) -> Optional[List[TimedCall]]:
-    """Those of a session that generates, so far; None: it does not."""
+    """Calls of a generating session so far; None if the session does not generate."""
     found: Optional[List[TimedCall]] = getattr(getattr(session, "call", None), "timed_calls", None)
     return found
 

@@ -32,8 +32,8 @@ from benchmodels.types import Details, Module, Value
 from benchmodels.zoo.base import ZooModel
 from benchmodels.zoo.zoo_loader import OpenedModel, opened
 from benchprobe.config import VARIABLE, parse
+from benchprobe.loop.measured_functions import functions
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.recording import functions
 from benchprobe.stream.events import Event
 
 
@@ -70,7 +70,7 @@ def described(model: HeldModel) -> Details:
 
 
 def is_measured_here(runtime: str) -> bool:
-    """Whether it runs the module itself; the others run a build, in a process of their own."""
+    """Whether the runtime calls the module itself; the others run a build, in a separate process."""
     return runtime_named(runtime).kind == MODULE
 
 

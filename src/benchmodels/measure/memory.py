@@ -35,7 +35,7 @@ class PeakMemory:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
     def end_phase(self, name: str) -> None:
-        """What torch allocated on its device until here was for that part of the measurement."""
+        """Counts torch's device memory since the last call towards this phase."""
         cuda = _cuda()
         if cuda is not None:
             self.device_phases[name] = int(cuda.max_memory_allocated())

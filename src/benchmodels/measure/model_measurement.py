@@ -16,9 +16,9 @@ from benchmodels.check.reference import FLOAT64, Reference, judged
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.generation import refuse_unread, tell_generations, timed_calls
+from benchmodels.measure.measured_loops import Caller, latency_loop, streams_times, times_in_runtime
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.operators import tell_operators
-from benchmodels.measure.timing import Caller, latency_loop, streams_times, times_in_runtime
 from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.process_exit import end_children, leave
@@ -38,7 +38,7 @@ WORK_KINDS = {"int8-dynamic": "int8"}
 
 
 class Subject(NamedTuple):
-    """What is measured. `batch`, `reference` and `work` are called after measuring, so their cost does not count.
+    """The model to measure. `batch`, `reference` and `work` are called after measuring, so their cost does not count.
 
     `build_s`: the time its build took; None: it has no build.
     """
@@ -284,7 +284,7 @@ class ModelMeasurement:
         return Agreement(True, text, found.figures, without.claimed)
 
     def _give_up_check(self) -> None:
-        """What was measured is kept, unchecked."""
+        """Keeps the measurements, unchecked."""
         if not self._checked:
             self._tell_unchecked(f"checking its outputs took longer than {self._settings.check_timeout_s:g} s")
 

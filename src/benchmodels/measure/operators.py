@@ -1,4 +1,4 @@
-"""What a call's time went into, by type of operator."""
+"""The time of a call by type of operator."""
 
 from __future__ import annotations
 

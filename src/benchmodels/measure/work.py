@@ -1,6 +1,6 @@
 """The work of one call of a model: arithmetic and bytes, counted once.
 
-Arithmetic: matrix products, convolutions and attention, by the formulas of torch's counter and some of our own. A
+Arithmetic: matrix products, convolutions and attention, by the formulas of torch's counter and a few of ours. A
 multiply-add counts as two operations, a causal mask saves nothing, the zeros of a sparse tensor cost nothing, and
 elementwise operations are not counted. Bytes: the least that one call must move: every parameter, buffer, input and
 output once; of an embedding only the rows looked up. Counted on tensors without data, which takes neither memory nor the

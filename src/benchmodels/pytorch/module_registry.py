@@ -143,7 +143,7 @@ def described(module: Module, made_at: Optional[Details]) -> Details:
 
 
 def _failed_to_build(modules: List[Any]) -> Set[int]:
-    """Those whose constructor raised an exception that still exists: so does its frame, which would be gone otherwise."""
+    """Modules whose constructor raised an exception that still exists: so does its frame, which would be gone otherwise."""
     holders = gc.get_referrers(*modules) if modules else []
     frames = [each for each in holders if type(each) is FrameType and each.f_code.co_name == "__init__"]
     return {id(frame.f_locals[name]) for frame in frames for name in frame.f_code.co_varnames[:1]}

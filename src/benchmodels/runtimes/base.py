@@ -1,7 +1,7 @@
 """The contract of a runtime: how it builds, loads, calls and profiles a model.
 
 A runtime of kind "module" gets the model itself, in the process that created it. One of kind "artifact" builds the model
-once into a folder, in a process of its own, and another process that knows only this folder measures it.
+once into a folder, in one process, and another that knows only this folder measures it.
 
 `docs/extend/runtime.md` shows how to add one.
 """
@@ -61,7 +61,7 @@ class RuntimeOptions(NamedTuple):
     tf32: bool = True  # False: of runtimes that are not torch, which `without_tf32` tells
 
     def of_export(self) -> Details:
-        """What changes an export to ONNX: part of the cache key of builds from it."""
+        """The options that change an export to ONNX: part of the cache key of builds from it."""
         return {} if self.onnx_opset is None else {"onnx_opset": self.onnx_opset}
 
     @property
@@ -101,7 +101,7 @@ class ArtifactFolder(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a session of kind "module" takes. `Captured` will do, too."""
+    """Inputs of a session of kind "module". `Captured` will do, too."""
 
     args: Tuple[Value, ...]
     kwargs: Dict[str, Value]
@@ -145,13 +145,13 @@ class Session(Protocol):
         """One call, finished when it returns."""
 
     def outputs(self, result: Value) -> Arrays:
-        """The result as arrays of their own, in the order of the reference. Call it before the next `run`."""
+        """The result as separate arrays, in the order of the reference. Call it before the next `run`."""
 
     def inputs_changed(self, prepared: Prepared, inputs: ModelInputs) -> bool:
         """Whether the calls so far have modified what `prepare` made of `inputs`."""
 
     def new_stream(self) -> Session:
-        """One more caller, for a thread of its own; it prepares its own inputs."""
+        """One more caller, for another thread; it prepares its own inputs."""
 
     def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """The time of each operator over `calls` calls, from the runtime's own profiler."""
@@ -206,7 +206,7 @@ class Runtime(Protocol):
         """Versions of all packages involved in a build: part of its cache key."""
 
     def depends_on(self, options: RuntimeOptions) -> Details:
-        """What else a build is specific to, such as a number of threads: part of its cache key, too."""
+        """Anything else a build is specific to, such as a number of threads: part of its cache key, too."""
 
     def build(self, captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> None:
         """Kind "artifact": writes what `load` needs into `folder`; Unsupported says which step failed and why."""

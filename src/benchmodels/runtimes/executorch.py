@@ -56,7 +56,7 @@ WHOLE, KERNEL, AROUND = "Method::execute", "native_call_", ("OPERATOR_CALL", "DE
 
 
 class Delegation(NamedTuple):
-    """How a program is divided. `operators`: those that XNNPACK does not run."""
+    """How a program is divided. `operators`: the ones XNNPACK does not run."""
 
     delegates: int = 0
     delegated_nodes: int = 0

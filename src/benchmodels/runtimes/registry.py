@@ -1,4 +1,4 @@
-"""Runtimes by name: the built-in ones, and those that other packages add through the entry-point group `benchmodels.runtimes`.
+"""Runtimes by name: the built-in ones, and runtimes of other packages, from the entry-point group `benchmodels.runtimes`.
 
 `python -m benchmodels.runtimes.registry NAME…` says in JSON which of these names this interpreter knows.
 """
@@ -34,7 +34,7 @@ FOR_FILES = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", 
 
 
 class UnknownRuntime(ValueError):
-    """No runtime has that name; the text lists those that exist."""
+    """No runtime has that name; the text lists the known ones."""
 
 
 def known_runtimes() -> List[str]:

@@ -137,7 +137,7 @@ def compiled(module: Module, mode: Optional[str] = None, backend: str = "inducto
 
 
 def lacking_compiler(options: RuntimeOptions) -> Optional[str]:
-    """What inductor needs beyond torch."""
+    """The tool that inductor lacks beyond torch, as an error message; None if it has all."""
     named = os.environ.get("CXX")
     if named is not None and shutil.which(named) is None:
         return f"torch.compile needs a C++ compiler, and there is no {named!r}, which CXX names"

@@ -265,7 +265,7 @@ class TrainingSteps:
         self._carried_ns = 0
 
     def _pause(self, now_ns: int) -> None:
-        """What follows belongs to no step."""
+        """Time from here on belongs to no step."""
         if self._running:
             self._running, self._may_be_over, self._paused_ns = False, False, now_ns
             self._settle()

@@ -50,7 +50,7 @@ def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
 
 
 def left_out_text(times_ns: Sequence[int]) -> Optional[str]:
-    """What the program did besides training, if it took any time worth telling."""
+    """A note about time spent outside training; None if it is negligible."""
     total_s = sum(times_ns) / 1e9
     if total_s < WORTH_TELLING_S:
         return None
@@ -71,7 +71,7 @@ class RecordedSteps:
 
     @property
     def steps_at_once(self) -> int:
-        """Those of the open chunk, or until the next event of the device, which must come right after its last step."""
+        """Steps left in the open chunk, or until the next event of the device, which must come right after its last step."""
         if self._pass is None:
             return 0
         left = self._pass.budget - self._in_chunk

@@ -36,7 +36,7 @@ _SAVES_TIME = "_imports"  # names of modules that end so only save time: without
 _OURS = (
     *("benchmodels.measure.measure", "benchmodels.measure.jobs", "benchmodels.discover.capture"),
     *("benchmodels.discover.discover", "benchmodels.hooks.bytecode_patch", "benchprobe.loop.probe"),
-    *("benchprobe.loop.recording", "benchprobe.loop.loop_pass"),
+    *("benchprobe.loop.measured_functions", "benchprobe.loop.loop_pass"),
 )
 Order = Dict[str, Any]
 
@@ -64,7 +64,7 @@ class Server:
             self._control.send(json.dumps(told).encode())
 
     def _fork(self) -> Optional[Dict[str, Any]]:
-        """What to say about the new process; None: this is the new process. Its parent ends at once, so it is adopted."""
+        """The reply about the new process; None in the new process itself. Its parent ends at once, so it is adopted."""
         told_read, told_write = os.pipe()
         try:
             between = os.fork()
@@ -170,7 +170,7 @@ def _clocks() -> Dict[str, int]:
 
 
 def _forget_random_numbers() -> None:
-    """Those of numpy, which Python's own does by itself after a fork; torch begins with the same seed in any process."""
+    """Seeds numpy again; Python's own generator does so after a fork, and torch begins with the same seed in any process."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()

@@ -1,4 +1,4 @@
-"""Which scripts may start in a process that has imported torch: those that would do nothing else before they import it."""
+"""Which scripts may start in a process that has imported torch: scripts that do nothing else before they import it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import os
 import sys
 from typing import FrozenSet, Iterator, Optional, Set
 
+from benchmodels.compat import PACKAGES
+
 # They import torch before they do anything that torch would notice.
 _HARMLESS = frozenset(
-    "accelerate benchmodels benchprobe datasets diffusers huggingface_hub mlagility numpy PIL requests safetensors "
-    "timm torch_geometric torchaudio torchvision transformers turnkeyml".split()
-)
+    "accelerate benchmodels benchprobe datasets diffusers huggingface_hub numpy PIL requests safetensors "
+    "timm torch_geometric torchaudio torchvision transformers".split()
+).union(PACKAGES)
 
 
 def why_cold(script: str, imported: FrozenSet[str]) -> Optional[str]:
-    """Why this script must have a process of its own from the start; None: it may begin with `imported` imported."""
+    """Why this script needs a fresh process; None if it may begin with `imported` imported."""
     try:
         with open(script, "rb") as file:
             statements = ast.parse(file.read()).body

@@ -68,7 +68,7 @@ class Way(NamedTuple):
 
 
 class DiffusersZoo:
-    """What `diffusers.models` exports and has a configuration."""
+    """The models that `diffusers.models` exports and that have a configuration."""
 
     name = "diffusers"
     packages = ("diffusers", "transformers>=5")

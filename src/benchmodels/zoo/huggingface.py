@@ -105,7 +105,7 @@ def _class_named(transformers: Any, names: List[str]) -> Any:
 
 
 def _listed_models() -> List[Details]:
-    """Identifier and task of each: of our own list, or of a newer one, most downloaded first."""
+    """Identifier and task of each model, most downloaded first: from the built-in list, or from a newer one."""
     place = os.environ.get(LIST)
     if not place:
         return [{"id": model.id, "task": model.task} for model in popular_models()]

@@ -1,7 +1,7 @@
 """Well-known models of the Hugging Face hub: class, task, and the sizes in which their configurations differ from the defaults.
 
 Written down by hand, so that they can be built where no hub is reachable. A row holds models of one class and size; a model may
-have other weights, labels and words than the first of its row, and then has a row of its own. A module and not a data file:
+have other weights, labels and words than the first of its row, and then has a separate row. A module and not a data file:
 interpreters that are measured get benchmodels as source files.
 """
 

@@ -138,7 +138,7 @@ _GRAPH_CALL = ("x", "edge_index")
 
 
 class Special(NamedTuple):
-    """What one class needs besides the usual: more arguments, more inputs, and inputs in place of its own."""
+    """Exceptions for one class: more arguments, more inputs, and other inputs."""
 
     arguments: Mapping[str, Value] = {}
     inputs: Mapping[str, Value] = {}

@@ -1,4 +1,4 @@
-"""Zoos by name: those that come with us, and those that other packages add through the entry-point group `benchmodels.zoos`."""
+"""Zoos by name: the built-in ones, and zoos of other packages, from the entry-point group `benchmodels.zoos`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library says about its models in its source text, read without importing it."""
+"""Models of a library, read from its source text without importing it."""
 
 from __future__ import annotations
 

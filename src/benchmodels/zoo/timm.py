@@ -125,7 +125,7 @@ def _with_few_layers(build: Any, divisor: int = 1) -> Any:
 
 
 def _widths(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Dict[str, Any]:
-    """What the builder is given, and the defaults of the class that it builds."""
+    """Width arguments given to the builder, over the defaults of the class it builds."""
     given = {name: value for name, value in kwargs.items() if WIDTHS.search(name) or HEADS.search(name)}
     kind = next((each for each in args if isinstance(each, type)), None)
     usual = inspect.signature(kind).parameters.values() if kind is not None and given else ()

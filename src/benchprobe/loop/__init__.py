@@ -1,1 +1,1 @@
-"""What a measured process does at `iterate` and `give`: the loop, its bookkeeping, and the probe that owns them."""
+"""`iterate` and `give` in a measured process: the loop, its bookkeeping, and the probe that owns them."""

@@ -72,7 +72,7 @@ class TorchTimer:
         return [round(begin.elapsed_time(end) * 1e6) for begin, end in zip(used, used[1:])]
 
     def _cost_of_event(self) -> int:
-        """What `mark` and `read` take, in nanoseconds: the median, since another thread may hold the interpreter for a while."""
+        """Nanoseconds of a `mark` and a `read`: the median, since another thread may hold the interpreter for a while."""
         costs: List[int] = []
         for _ in range(_TRIAL_EVENTS):
             self._used, begin = 0, perf_counter_ns()

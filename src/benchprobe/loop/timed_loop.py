@@ -1,4 +1,4 @@
-"""What `iterate` returns in a measured process: the iterable, with a time stamp before and after each step."""
+"""The iterable that `iterate` returns in a measured process, with a time stamp before and after each step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TimedLoop(Generic[T]):
         return chain.from_iterable(self._parts())
 
     def _parts(self) -> Iterator[Iterable[T]]:
-        """The steps, a chunk at a time; of steps too short for stamps of their own, a group at a time, which costs next to
+        """The steps, a chunk at a time; steps too short to stamp one by one come in groups, which costs next to
         nothing: no bytecode runs between two of its steps."""
         if self._probe.measured_enough(self._name):
             return

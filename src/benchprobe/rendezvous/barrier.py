@@ -60,7 +60,7 @@ class Meeting:
         """The process ends."""
 
     def told(self) -> Dict[str, Any]:
-        """What to report at the end."""
+        """Details to report at the end."""
         return {}
 
     def all_done(self) -> bool:

@@ -46,7 +46,7 @@ class LoopRule(ABC):
         """None: go on. Else why it is over: `given`, `detected` or `reached`, or `cap` for a limit."""
 
     def detail(self) -> dict[str, Any]:
-        """What the rule found, for the `stop` event."""
+        """The rule's findings, for the `stop` event."""
         return {}
 
 
@@ -89,7 +89,7 @@ class GivenSeconds(LoopRule):
 def kind_of_rule(
     settings: Mapping[str, Any], where: str, known: Mapping[str, Sequence[str]]
 ) -> tuple[str, dict[str, Any]]:
-    """Which rule `settings` ask for, and those that are set: None means absent. ValueError if they do not go together.
+    """The rule `settings` ask for, and the settings given: None means absent. ValueError if they do not go together.
 
     `known`: the settings each rule takes; the rule "" has none that names it.
     """

@@ -32,7 +32,7 @@ class Chunk:
 
     The loop's thread appends to `entries` (see `columns`) and `sizes`; the writer's thread reads them and alone touches
     `written` and `steps_written`. `hold`: not to be read until `closed`, since a device still computes some of its values.
-    `groups`: where steps are too short for stamps of their own. Then `device_ns` has one number for each group, and `entries`
+    `groups`: for steps too short to stamp one by one. Then `device_ns` has one number for each group, and `entries`
     has pairs of a step and what it gave.
     """
 

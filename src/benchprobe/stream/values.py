@@ -1,4 +1,4 @@
-"""What `give` accepts: numbers, texts, and tensors with one number, without waiting for a device.
+"""Values that `give` accepts: numbers, texts, and tensors with one number, without waiting for a device.
 
 A tensor on a device is kept as a reference and read at the loop's next synchronisation. If it was changed in place since, it
 is not recorded.

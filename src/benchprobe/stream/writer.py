@@ -129,7 +129,7 @@ class Writer:
             self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Pending lines are the parent's to write. This process starts a thread of its own when needed."""
+        """Pending lines are the parent's to write. This process starts its own thread when needed."""
         self._start_afresh()
         self._channel.forget()
 
@@ -205,7 +205,7 @@ class Writer:
 
 
 def _flush_at_end_of_worker(writer: Writer) -> None:
-    """Workers of `multiprocessing` leave without running `atexit`, but run finalizers of their own."""
+    """Workers of `multiprocessing` leave without running `atexit`, but run their own finalizers."""
     process = sys.modules.get("multiprocessing.process")
     finalizers = sys.modules.get("multiprocessing.util")
     if process is not None and finalizers is not None and process.parent_process() is not None:

@@ -1,4 +1,4 @@
-"""What `python -m benchprobe` shows: a status line that is redrawn, plain lines if piped, and a summary."""
+"""The display of `python -m benchprobe`: a status line that is redrawn, plain lines if piped, and a summary."""
 
 from __future__ import annotations
 

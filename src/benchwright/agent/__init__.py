@@ -1,4 +1,4 @@
-"""What runs on the node, beside the measured program.
+"""The part of benchwright that runs on the node, beside the measured program.
 
 `node` serves one main process: it forks a supervisor (`supervise/`) for each job. A supervisor starts the program, keeps
 track of all it starts (`processes/`), reads its output (`output/`, `extractors/`), samples it (`samplers/`), and writes all

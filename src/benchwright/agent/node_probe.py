@@ -20,7 +20,7 @@ ANSWER = "benchwright answers: "
 
 
 def look(words: "list[str]") -> "dict[str, Any]":
-    """What this node is, the text of the files before `--`, and the digests of the folders after it."""
+    """Description of this node, the text of the files before `--`, and the digests of the folders after it."""
     import msgspec
 
     from benchwright.agent.machine.fingerprint import read_machine

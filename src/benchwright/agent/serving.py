@@ -254,7 +254,7 @@ def _start(what: str, words: List[str], **options: Any) -> subprocess.Popen[byte
 
 
 def _end_with_parent() -> Optional[Callable[[], None]]:
-    """What the new process does first: asks the kernel to kill it when this one dies. None if that is impossible."""
+    """A function for the new process to call first: it asks the kernel to kill the process when this one dies. None if impossible."""
     if sys.platform != "linux":
         return None
     import ctypes

@@ -51,7 +51,7 @@ class _Grid(NamedTuple):
 class Bisection:
     """Places 0 (good) to `count` - 1 (bad) are commits, oldest first. `observe` what was measured, then ask `next_place`.
 
-    Values are positive numbers or their logarithms, of one metric, each from a launch of its own. `prior`: weights of the commits,
+    Values are positive numbers or their logarithms, of one metric, each from a separate launch. `prior`: weights of the commits,
     by place. `rises`: whether the metric is known to have gone up (True) or down (False). `enough`: the chance at which to stop.
     """
 

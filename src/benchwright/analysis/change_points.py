@@ -287,7 +287,7 @@ class _Found(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """What explains the runs up to a look best; `clear` unless the other shape, step or trend, may do so as well."""
+    """The best explanation of the runs up to a look; `clear` unless the other shape, step or trend, explains them as well."""
 
     change: Change
     clear: bool

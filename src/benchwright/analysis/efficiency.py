@@ -39,7 +39,7 @@ _PARTS_IN = {
 
 
 class _Reached(msgspec.Struct, frozen=True):
-    """What the processes of one launch reached together at one kind of work."""
+    """Performance of all processes of one launch together at one kind of work."""
 
     per_item: float
     sustained: float  # by all processes together
@@ -110,7 +110,7 @@ def _why_no_share(e: Efficiency) -> str | None:
 def run_efficiencies(
     results: Sequence[Result], earlier: Mapping[Work, Peak] | None = None
 ) -> dict[str, tuple[Efficiency, ...]]:
-    """By benchmark, for those that report their work. `earlier`: peaks of other runs, where this one has none to trust."""
+    """Efficiencies of benchmarks that report their work. `earlier`: peaks of other runs, where this one has none to trust."""
     if not any(_tells(result) for result in results):
         return {}
     peaks = dict(earlier or {})

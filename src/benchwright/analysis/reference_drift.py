@@ -33,7 +33,7 @@ def without_drift(places: Sequence[int], values: Sequence[float], reference: int
 
 
 def _level(time: int, times: Sequence[int], levels: Sequence[float], *, without_own: bool = False) -> float:
-    """The reference's level at a moment, by its nearest launches; of its own launch, by the others."""
+    """The reference's level at a moment, by its nearest launches; with `without_own`, leaving out the launch of that moment."""
     order = sorted((abs(at - time), number) for number, at in enumerate(times) if not (without_own and at == time))
     return statistics.fmean(levels[number] for _, number in order[:_NEAREST])
 

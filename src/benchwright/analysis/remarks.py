@@ -88,7 +88,7 @@ def relative_spread(values: Sequence[float]) -> float:
 
 
 def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Note, ...]:
-    """What stands out across launches (`values`, one for each, in order) and within them (`series`, the samples of each).
+    """Notes on oddities across launches (`values`, one for each, in order) and within them (`series`, the samples of each).
 
     Of many launches and samples only some, evenly chosen, are examined, so that large reports stay quick.
     """
@@ -102,7 +102,7 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
 
 
 def remarks_within(series: Sequence[Sequence[float]]) -> list[Note]:
-    """What stands out within more than half of the launches."""
+    """Notes on oddities within more than half of the launches."""
     long = [s for s in series if len(s) >= _FEWEST_WITHIN]
     some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
     thin = [thinned(s) for s in some]
@@ -110,7 +110,7 @@ def remarks_within(series: Sequence[Sequence[float]]) -> list[Note]:
 
 
 def few_launches(count: int) -> Note | None:
-    """What so few launches cannot show; None from 20 on. For each metric with an interval, and once for a run."""
+    """A note on the limits of so few launches; None from 20 on. For each metric with an interval, and once for a run."""
     if count >= ENOUGH:
         return None
     if count < FEWEST:

@@ -1,7 +1,7 @@
 """Rooflines: what a benchmark reached, against what the machine's measured peaks allow at its ratio of arithmetic to bytes.
 
 The roof at a ratio is the lower of two: the memory's bandwidth times that ratio, and the peak of the arithmetic. Both were
-measured on the same machine; a benchmark that told only one of them, or whose peaks are not known, has no place under it.
+measured on the same machine; a benchmark that reported only one of them, or whose peaks are not known, has no place under it.
 """
 
 from __future__ import annotations

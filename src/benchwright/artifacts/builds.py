@@ -1,4 +1,4 @@
-"""What the cache of builds holds: each build with its name, runtime and labels, and the labels of models without one."""
+"""Inventory of the build cache: each build with its name, runtime and labels, and the labels of models without one."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from benchwright.artifacts.side_by_side import side_by_side
 from benchwright.artifacts.sources.cloud import CloudSource
 from benchwright.artifacts.sources.download import Download, NotModified, Source
 from benchwright.artifacts.sources.web import WebSource
-from benchwright.artifacts.unpacked import UnpackedArchives
+from benchwright.artifacts.unpacked_archives import UnpackedArchives
 from benchwright.core.artifact import Artifact
 from benchwright.core.errors import CannotFetch, InvalidInput
 from benchwright.core.quantities import format_bytes, format_duration
@@ -43,7 +43,7 @@ _LARGE = 64 << 20  # hashing less than this takes no time
 
 
 class KnownLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a location without checksums had when it was last fetched."""
+    """Content of a location without checksums when it was last fetched."""
 
     sha256: str
     version: str | None

@@ -59,7 +59,7 @@ class FileState(msgspec.Struct, frozen=True):
 
 
 class Digest(Protocol):
-    """What hashlib's objects have in common."""
+    """The common interface of hashlib's objects."""
 
     def update(self, data: bytes | memoryview, /) -> None: ...
     def hexdigest(self) -> str: ...

@@ -13,7 +13,7 @@ from benchwright.core.file_lock import try_lock
 
 
 class Holds:
-    """Those of this process, until `release`, the end of this object or of the process, however it ends."""
+    """Holds of this process, until `release`, or until this object or the process ends, however it ends."""
 
     def __init__(self) -> None:
         self._handles: dict[Path, int] = {}

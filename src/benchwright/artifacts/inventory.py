@@ -1,4 +1,4 @@
-"""What the caches hold: listed, verified and removed, artifacts and builds alike."""
+"""Inventory of the caches: artifacts and builds are listed, verified and removed alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchwright.artifacts.limits import FetchLimits
 from benchwright.artifacts.objects import Objects, Told
 from benchwright.artifacts.side_by_side import drop_unlinked
 from benchwright.artifacts.sources.download import part_state
-from benchwright.artifacts.unpacked import UnpackedArchives
+from benchwright.artifacts.unpacked_archives import UnpackedArchives
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.locks import locked
 
@@ -177,7 +177,7 @@ def refuse_unknown(entries: Sequence[CacheEntry], names: Sequence[str]) -> None:
 
 
 def too_many(entries: Sequence[CacheEntry], max_bytes: int) -> list[CacheEntry]:
-    """Those used longest ago, until the rest fits into `max_bytes`."""
+    """The least recently used entries to remove until the rest fits into `max_bytes`."""
     picked, total = [], sum(entry.size_bytes for entry in entries)
     for entry in oldest_first(entries):
         if total <= max_bytes:

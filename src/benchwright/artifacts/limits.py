@@ -70,6 +70,6 @@ class NoObserver(FetchObserver):
 
 
 def free_bytes(folder: str | os.PathLike[str]) -> int:
-    """What this user may still write to that disk."""
+    """Bytes that this user may still write to that disk."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize

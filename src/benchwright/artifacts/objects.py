@@ -52,7 +52,7 @@ class LocalRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Objects:
-    """Those below `folder`. Constructing it touches nothing; what was found is held while it lives."""
+    """Objects below `folder`. Constructing it touches nothing; objects it found are held while it lives."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "objects"

@@ -1,4 +1,4 @@
-"""What measured scripts have on their path, in a folder of its own: benchprobe, what starts servers, benchmodels.
+"""The folder on the path of measured scripts: benchprobe, the launcher of servers, benchmodels.
 
 It runs inside every measured program, so its content is compared with this benchwright's own before it is used.
 """

@@ -25,14 +25,13 @@ from benchwright.cli.models.cached_builds import (
     dry_run_option,
     json_option,
     label_option,
-    label_pairs,
     location,
     removed,
     runtime_option,
     stats,
     yes_option,
 )
-from benchwright.cli.options import options
+from benchwright.cli.options import label_pairs, options
 from benchwright.cli.results.runs import ListByDefault
 from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import terminal_width

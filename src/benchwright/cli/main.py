@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -139,12 +140,23 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] in MOVED and not ctx.resilient_parsing:
             click.echo(f"benchwright: '{args[0]}' is now '{' '.join(MOVED[args[0]])}'", err=True)
-        words = meant(args)
+        words = self.with_our_command(ctx, meant(args))
         if not ctx.resilient_parsing and (command := self._named(ctx, words)) is not None:
             from benchwright.cli.spellings import in_our_words
 
             words = [words[0], *in_our_words(words[0], command, words[1:])]
         return super().parse_args(ctx, words)
+
+    def with_our_command(self, ctx: click.Context, words: list[str]) -> list[str]:
+        """A command of another tool written as it is called here, where ours has no such subcommand."""
+        two = len(words) > 1 and words[0] in COMMANDS and not words[1].startswith("-")
+        group = self.get_command(ctx, words[0]) if two else None
+        if not isinstance(group, click.Group) or group.get_command(ctx, words[1]) is not None:
+            return words
+        from benchwright.options.spellings import spelt_command_here
+
+        found = spelt_command_here(words[:2])
+        return words if found is None else [*found, *words[2:]]
 
     def _named(self, ctx: click.Context, words: list[str]) -> click.Command | None:
         """The command that options of other tools could be meant for."""
@@ -156,9 +168,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            from benchwright.options.hints import hint_for_option
-
-            if instead := _REMOVED_OPTIONS.get(error.option_name) or hint_for_option(error.option_name):
+            if instead := _REMOVED_OPTIONS.get(error.option_name) or _hint(option=error.option_name):
                 raise click.UsageError(f"no such option: {error.option_name}; {instead}", error.ctx) from None
             _say_where_arguments_go(error)
             raise
@@ -176,8 +186,6 @@ def meant(args: list[str]) -> list[str]:
         return ["run", f"--resume={rest[0]}", *rest[1:]] if named else ["run", "--resume", *rest]
     if word == "--":
         return ["run", *args] if rest else args
-    if word == "cache" and rest[:1] in (["print"], ["report"]):
-        return [*({"print": ["cache", "stats"], "report": ["report", "--all"]}[rest[0]]), *rest[1:]]
     file = word.partition("::")[0]
     sought = os.path.exists(file) or any(each.startswith("--search-dir") or each == "-s" for each in rest)
     if word not in COMMANDS and file.endswith(_TARGETS) and sought:
@@ -198,10 +206,15 @@ def _say_where_arguments_go(error: click.NoSuchOption) -> None:
     raise click.UsageError(text, error.ctx) from None
 
 
-def _remedy(args: list[str]) -> str:
-    from benchwright.options.hints import hint_for_command
+def _hint(words: Sequence[str] = (), option: str = "") -> str | None:
+    """Our words for another tool's command or option, as a hint."""
+    from benchwright.options.hints import hint_for_command, hint_for_option
 
-    if instead := _REMOVED_COMMANDS.get(args[0]) or hint_for_command(args):
+    return hint_for_option(option) if option else hint_for_command(words)
+
+
+def _remedy(args: list[str]) -> str:
+    if instead := _REMOVED_COMMANDS.get(args[0]) or _hint(args):
         return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if (near is None or len(args) > 1) and shutil.which(args[0]) is not None:

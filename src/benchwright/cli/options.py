@@ -70,7 +70,7 @@ class Count(click.IntRange):
 
 
 def _form(row: Option) -> dict[str, Any]:
-    """What click calls the form of an option."""
+    """The keywords of click for the form of an option."""
     match row.form:
         case "flag":
             return {"is_flag": True}
@@ -89,7 +89,7 @@ def _form(row: Option) -> dict[str, Any]:
 
 
 def options(*names: str, **helps: str) -> Callable[[AnyFunction], AnyFunction]:
-    """A decorator: these options of the table, in this order; those in `helps` with a help text of their own."""
+    """A decorator: these options of the table, in this order; the ones in `helps` with another help text."""
 
     def decorate(function: AnyFunction) -> AnyFunction:
         for name in reversed((*names, *helps)):
@@ -118,9 +118,9 @@ class PassingCommand(click.Command):
 
 
 class TargetCommand(PassingCommand):
-    """`--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them.
+    """`--help` lists the common options, `--help KIND` those of a kind of target, `--help-all` all of them.
 
-    What follows `--` is a command or, behind scripts, their arguments.
+    Words after `--` are a command or, behind scripts, their arguments.
     """
 
     passed = "[-- COMMAND|ARGS...]"
@@ -191,7 +191,7 @@ class TargetCommand(PassingCommand):
 
 
 class OwnFirstCommand(TargetCommand):
-    """A command that adds options of its own to those of `run`, and lists these with `--help-all` only."""
+    """A command that adds options to those of `run`, and lists the latter with `--help-all` only."""
 
     own_first = True
 
@@ -298,3 +298,11 @@ def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str
     given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     _refuse_options_of_scripts(ctx, given, targets)
     return runner.requests.order_of(values, given, targets=targets, command=command)
+
+
+def label_pairs(labels: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """InvalidInput for one without a value."""
+    for label in labels:
+        if not all(label.partition("=")[::2]):
+            raise InvalidInput(f"'{label}' is not a label", where="--label", remedy="write KEY=VALUE")
+    return tuple((label.partition("=")[0], label.partition("=")[2]) for label in labels)

@@ -177,7 +177,7 @@ def _described(benchmark: Benchmark, jobs: list[Job], options: Options) -> list[
 
 
 def _steps(job: Job) -> list[str]:
-    """What a shell's file that is written for the job holds."""
+    """The lines of a shell script written for the job."""
     if job.argv[0] != "/bin/sh" or job.argv[-1] not in job.files:
         return []
     return [f"  {redact_text(line)}" for line in job.files[job.argv[-1]].splitlines()]
@@ -211,7 +211,7 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def _words(job: Job) -> tuple[str, ...]:
-    """What looks secret is not printed."""
+    """The job's words, secrets redacted."""
     return tuple(map(redact_text, job.argv)) if job.shell else redact_words(job.argv)
 
 

@@ -1,4 +1,4 @@
-"""What a command is doing, on stderr, if that takes a while."""
+"""Says on stderr what a command is doing, if that takes a while."""
 
 from __future__ import annotations
 

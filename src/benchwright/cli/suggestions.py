@@ -1,4 +1,4 @@
-"""What a shell offers to complete: files, runs, benchmarks, runtimes. Loaded only while it completes."""
+"""Completions for a shell: files, runs, benchmarks, runtimes. Loaded only while it completes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _baselines(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _benchmarks(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    """Those of the run that is named, else of the newest runs."""
+    """Benchmarks of the named run, else of the newest runs."""
     named: Any = ctx.params.get("run")
     words = [word for word in _runs(ctx, "") if word != "last"]
     found: dict[str, None] = {}

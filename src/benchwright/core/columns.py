@@ -130,7 +130,7 @@ def products(left: Sequence[float], right: Sequence[float]) -> Sequence[float]:
 
 
 def above(values: array[float], limit: float) -> array[float]:
-    """Those larger than `limit`."""
+    """The values larger than `limit`."""
     if _are_many(values):
         numbers = _numpy(values)
         return _column(numbers[numbers > limit], values.typecode)

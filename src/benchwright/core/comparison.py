@@ -14,7 +14,7 @@ LEFT_OUT = "left_out"  # the kind of a doubt about an effect: some of its pairs 
 
 
 class Verdict(str, Enum):
-    """What can be concluded about the treatment."""
+    """The conclusion about the treatment."""
 
     REGRESSED = "regressed"
     IMPROVED = "improved"

@@ -30,5 +30,5 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def most_launched(self) -> int:
-        """Blocks to plan, with those that replace disturbed ones: with a budget as many as it lasts for, within reason."""
+        """Blocks to plan, with replacements of disturbed ones: with a budget as many as it lasts for, within reason."""
         return self.most_blocks + (self.most_blocks // 2 if self.budget_s is None else 2 * self.most_blocks)

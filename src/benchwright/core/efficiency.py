@@ -17,7 +17,7 @@ TOLERATED = 1.05  # a larger share is impossible: clocks and the noise of a peak
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What was counted, so that only like is compared with like."""
+    """A kind of work, so that only like is compared with like."""
 
     quantity: str  # FLOPS or BYTES
     kind: str  # the precision of arithmetic, the direction of bytes; empty: unknown

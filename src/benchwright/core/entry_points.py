@@ -29,22 +29,24 @@ class EntryPoint:
 
 
 def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str, EntryPoint]:
-    """The group's entry points in the folders of `path` (default: sys.path), by name; the first of a name counts."""
+    """The group's entry points in the folders of `path` (default: sys.path), by name; of a name, and of copies of a package, the first."""
     found: dict[str, EntryPoint] = {}
+    seen: set[str] = set()
     for folder in sys.path if path is None else path:
         try:
             names = os.listdir(folder or ".")
         except OSError:
             continue  # a zip file or a missing folder, which Python skips too
         for name in sorted(names):
-            if name.endswith((".dist-info", ".egg-info")):
+            if name.endswith((".dist-info", ".egg-info")) and (package := name.partition("-")[0].lower()) not in seen:
+                seen.add(package)
                 for entry in _read_group(os.path.join(folder, name), group):
                     found.setdefault(entry.name, entry)
     return found
 
 
 def own_entry_points(group: str) -> dict[str, EntryPoint]:
-    """Those of benchwright itself, by name, without a look at any other package."""
+    """Entry points of benchwright itself, by name, without a look at any other package."""
     return {entry.name: entry for entry in _read_group(own_metadata(), group)}
 
 
@@ -64,7 +66,7 @@ def own_metadata() -> str:
 
 
 def load_target(target: str) -> Any:
-    """What `module:attribute` names."""
+    """The object that `module:attribute` names."""
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)
 

@@ -1,4 +1,4 @@
-"""What several launches come to: the jobs that ran together, whether they count, how long they overlapped, their notes."""
+"""Several launches together: the jobs that ran together, whether they count, how long they overlapped, their notes."""
 
 from __future__ import annotations
 

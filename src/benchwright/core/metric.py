@@ -1,4 +1,4 @@
-"""What to read from a program's output, and how to condense it to one number."""
+"""Metrics: what to read from a program's output, and how to condense it to one number."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from benchwright.core.metric import Direction
 
 
 class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run measured. `commit`: of the code, if it is known; `doubt`: why this run does not decide."""
+    """One run's value. `commit`: of the code, if it is known; `doubt`: why this run does not decide."""
 
     run: str
     uid: str

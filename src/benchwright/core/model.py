@@ -125,7 +125,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run of a script found. `trouble`: how it failed, if it did; what it found until then is kept."""
+    """Models found by one run of a script. `trouble`: how it failed, if it did; models found until then are kept."""
 
     script: str
     models: tuple[FoundModel, ...]
@@ -209,7 +209,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Those of the user that it comes from."""
+        """The user's files that it comes from."""
         return tuple(filter(None, (self.script, self.file, self.sequence_file)))
 
     @property

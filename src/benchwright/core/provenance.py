@@ -65,7 +65,7 @@ class CodeRevision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """`files`: path → digest. `variables`: those that explain performance. `packages`: of each interpreter."""
+    """`files`: path → digest. `variables`: only ones that explain performance. `packages`: of each interpreter."""
 
     files: dict[str, str] = {}
     repositories: tuple[Repository, ...] = ()
@@ -131,7 +131,7 @@ def revision_words(revisions: Sequence[CodeRevision]) -> str:
 
 
 def differences(old: Provenance, new: Provenance) -> list[str]:
-    """What changed; empty if nothing did."""
+    """Changes in words; empty if there are none."""
     return [
         *_files(old.files, new.files),
         *(line for repository in new.repositories for line in _repository(old, repository)),

@@ -1,4 +1,4 @@
-"""What a program reported through an instrument that is not ours: rates, losses, accelerators, phases and errors.
+"""Reports of a program through a foreign instrument: rates, losses, accelerators, phases and errors.
 
 A stream dialect fills it in. Numbers may be NaN.
 """
@@ -59,7 +59,7 @@ class Reported(msgspec.Struct):
     last_gpus: object = None  # the newest reading, for a dialect that repeats them
 
     def rank(self, number: int) -> Reported:
-        """What this rank reported."""
+        """The reports of this rank."""
         return self.ranks.setdefault(number, Reported(dialect=self.dialect, began=self.began))
 
     def unread(self) -> None:
@@ -107,7 +107,7 @@ class Reported(msgspec.Struct):
         return notes
 
     def facts(self) -> dict[str, object]:
-        """What else to keep with the launch."""
+        """Further facts to keep with the launch."""
         return {
             "dialect": self.dialect,
             "lines": self.lines,

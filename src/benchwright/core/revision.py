@@ -15,7 +15,7 @@ _PREFIX = re.compile(r"([A-Za-z]+):")
 
 
 class RevisionKind(str, Enum):
-    """What tells two revisions apart."""
+    """How two revisions differ."""
 
     GIT = "git"  # a commit, branch or tag
     PIP = "pip"  # package versions

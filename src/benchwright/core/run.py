@@ -115,7 +115,7 @@ def culprit(launches: Sequence[Launch]) -> Launch | None:
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run will do: its benchmarks, and the launches in order; a launch is the jobs that run together."""
+    """The plan of a run: its benchmarks, and the launches in order; a launch is the jobs that run together."""
 
     benchmarks: tuple[Benchmark, ...]
     launches: tuple[tuple[Job, ...], ...]

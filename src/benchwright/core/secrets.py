@@ -56,7 +56,7 @@ _RUN = re.compile(r"[A-Za-z0-9+/]{16,}")
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """For environment variables: strict, since only those that explain performance are kept at all."""
+    """For environment variables: strict, since only variables that explain performance are kept at all."""
     words = _split(name)
     if name in _NOT_SECRET or not value:
         return False
@@ -100,7 +100,7 @@ def looks_random(value: str) -> bool:
 
 
 def own_names() -> tuple[str, ...]:
-    """What the user calls secret, as it is compared: in lower case, with `_` between words."""
+    """Names the user calls secret, normalised: in lower case, with `_` between words."""
     return _own_names(os.environ.get(OWN_VARIABLE, ""))
 
 
@@ -321,7 +321,7 @@ def _without_named(text: str) -> str:
 
 @lru_cache(maxsize=4)
 def _keyword(own: tuple[str, ...]) -> str:
-    """With the longest word of each name of one's own: `--seed-phrase` may also be written `SEED_PHRASE`."""
+    """Includes the longest word of each name of the user: `--seed-phrase` may also be written `SEED_PHRASE`."""
     words = (max(re.findall(r"[^\W_]+", name), key=len, default="") for name in own)
     return "|".join([_KEYWORD, *(re.escape(word) for word in words if word)])
 

@@ -17,7 +17,7 @@ ENTRY_POINT_GROUP = "benchwright.stream_dialects"
 
 
 class Glance(NamedTuple):
-    """What the supervisor of a running program needs of a line."""
+    """The part of a line that the supervisor of a running program needs."""
 
     newest: dict[str, float]  # values to show
     stop_asked: bool = False  # the program was measured enough, and wants to be ended

@@ -1,1 +1,1 @@
-"""What measured programs find around them."""
+"""Environments of measured programs."""

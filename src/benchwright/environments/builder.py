@@ -42,7 +42,7 @@ _NO_CUDA = re.compile(r"^cuda\b[^=\n]*=\s*None", re.MULTILINE)
 
 
 def doubtful_packages(site: str) -> list[str]:
-    """Those in `site` that may not load, because the torch there has no CUDA."""
+    """Packages in `site` that may not load, because the torch there has no CUDA."""
     try:
         with open(os.path.join(site, "torch", "version.py"), encoding="utf-8") as file:
             if _NO_CUDA.search(file.read()) is None:
@@ -269,7 +269,7 @@ class EnvironmentBuilder:
                 raise CannotBuild(InstallFailure(error.on_one_line)) from None
 
     def _batches(self, group: InstallGroup, scratch: str) -> list[list[str]]:
-        """What to install, in batches. pip demands hashes for everything if one file has any, so it runs twice."""
+        """Installer arguments, in batches. pip demands hashes for everything if one file has any, so it runs twice."""
         shared = self.constraint_options(group, scratch)
         files = [word for file in group.files for word in ("-r", file.path)]
         added = list(group.recipe.added)

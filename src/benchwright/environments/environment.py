@@ -264,7 +264,7 @@ def finished_before(group: InstallGroup, folders: EnvironmentFolders) -> str | N
 
 
 def _difference(made: Recipe, group: InstallGroup) -> str | None:
-    """What changed, in words. It may hold members that are not selected now, if the suite still has them."""
+    """The change, in words. The environment may hold members that are not selected now, if the suite still has them."""
     wanted = group.recipe
     lacking = set(wanted.requirements) - set(made.requirements)
     surplus = set(made.requirements) - set(wanted.requirements) - group.also

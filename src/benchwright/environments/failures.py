@@ -1,4 +1,4 @@
-"""What went wrong, from an installer's output: which package, in one sentence."""
+"""The cause of a failed install, from the installer's output: which package, in one sentence."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """What an environment is made from; two with the same `identity` are the same environment.
+    """Ingredients of an environment; two with the same `identity` are the same environment.
 
     `requirements` are digests of requirements files. What installs them, and out of which index, does not count.
     """

@@ -50,7 +50,7 @@ class PackageIndexes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def uv_options(self) -> list[str]:
-        """What uv has no variable for."""
+        """Options of uv that have no variable."""
         found = ["--no-index"] if self.no_index else []
         for path in self.constraint:
             found += ["-c", _absolute(path)]

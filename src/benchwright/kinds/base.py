@@ -22,7 +22,7 @@ _MOST_TOLD = 5
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user asked for, resolved: frozen benchmarks, how to run them, and the run's name."""
+    """A resolved request: frozen benchmarks, how to run them, and the run's name."""
 
     benchmarks: tuple[Benchmark, ...]
     options: Options
@@ -103,7 +103,7 @@ class Kind(Protocol):
         return options
 
     def not_ready(self, benchmarks: Sequence[Benchmark], options: Options) -> dict[str, str]:
-        """Those of `benchmarks`, all of this kind, that lack something before they can run: why, and what helps."""
+        """For benchmarks, all of this kind, that lack something before they can run: why, and the remedy."""
         return {}
 
     def refused(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
@@ -123,19 +123,19 @@ class Kind(Protocol):
         return CannotMeasure(nothing_ready([f"{name}: {why}" for name, why in lacking.items()]))
 
     def packages_for(self, benchmarks: Sequence[Benchmark]) -> tuple[str, ...]:
-        """Those of `probe_packages` that programs of `benchmarks` may import; they are watched during the run."""
+        """The `probe_packages` that programs of `benchmarks` may import; they are watched during the run."""
         return self.probe_packages
 
     def warnings(self, benchmarks: Sequence[Benchmark], options: Options) -> list[str]:
-        """What a reader of a run's results should know of what its benchmarks were prepared with."""
+        """Warnings for readers of the results about how the benchmarks were prepared."""
         return []
 
     def next_steps(self, benchmark: Benchmark, options: Options) -> list[str]:
-        """What a run does after the jobs that `plan` can show, one line each."""
+        """Work of a run after the jobs that `plan` can show, one line each."""
         return []
 
     def planner(self, context: PlanContext) -> Planner:
-        """What turns benchmarks of this kind into jobs, for one plan."""
+        """The planner that turns benchmarks of this kind into jobs, for one plan."""
         return PlainPlanner(context)
 
     # -- after a launch -------------------------------------------------------------------------------------------
@@ -153,9 +153,9 @@ class Kind(Protocol):
         return False
 
     def report(self, report: Report) -> Contribution:
-        """What it adds to the report of a run that has benchmarks of this kind, beside what is said of any benchmark.
+        """Additions to the report of a run that has benchmarks of this kind.
 
-        `report` is of the same run, without what kinds add.
+        `report` is of the same run, without the additions of kinds.
         """
         return Contribution()
 

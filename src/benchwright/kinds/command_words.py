@@ -26,7 +26,7 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class NeedsShell(msgspec.Struct, frozen=True):
-    """What in the line only a shell understands, and where."""
+    """The part of a line that only a shell understands, and where it is."""
 
     what: str
     position: int

@@ -56,7 +56,7 @@ def check_starts(python: str) -> None:
 
 
 def ask(python: str, module: str, words: Sequence[str], *, patience_s: float) -> CompletedProcess[str]:
-    """What `module` of benchmodels prints in `python`, which finds the libraries that a launch would: our packages, then $PYTHONPATH."""
+    """Runs `module` of benchmodels in `python`, with the libraries that a launch would find: our packages, then $PYTHONPATH."""
     import subprocess
     import tempfile
 

@@ -42,7 +42,7 @@ _EXAMPLE = "write NAME=PATTERN, such as 'speed=Speed: {number}'"
 
 
 def parse_metric_option(text: str) -> MetricSpec:
-    """What one `--metric` asks for; InvalidInput says which part of it is wrong."""
+    """The metric that one `--metric` asks for; InvalidInput says which part of it is wrong."""
     match = _OPTION.fullmatch(text)
     name = match[1].strip() if match else ""
     if match is None or not name:
@@ -67,7 +67,7 @@ def parse_metric_option(text: str) -> MetricSpec:
 
 
 def metrics_of(options: Options) -> tuple[MetricSpec, ...]:
-    """What `--metric` asks for."""
+    """The metrics that `--metric` asks for."""
     if not options.metrics:
         return ()
     found = tuple(map(parse_metric_option, options.metrics))

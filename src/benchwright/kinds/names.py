@@ -18,7 +18,7 @@ _LONGEST = 60  # characters; a name is read in tables
 
 
 def with_unique_names(benchmarks: Sequence[Benchmark], shared: Collection[str] = ()) -> list[Benchmark]:
-    """The same, a second `train.py` called `train.py-2`, so that commands given together can be told apart; scripts of
+    """The same, a second `train.py` called `train.py-2`, so that commands given together have distinct names; scripts of
     different folders by these. `shared`: names of files that others have, which are not among these benchmarks."""
     taken: set[str] = set()
     unique = []
@@ -58,7 +58,7 @@ def told_apart(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
 
 
 def _names(same: Sequence[Benchmark]) -> list[str]:
-    """Those of benchmarks of one name; the old one where words would be too long, or tell a secret."""
+    """Distinct names for benchmarks of one name; the old one where words would be too long, or reveal a secret."""
     if len(same) == 1:
         return [same[0].name]
     lines = [words_of(b) for b in same]

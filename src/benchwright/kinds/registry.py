@@ -1,4 +1,4 @@
-"""Which kinds there are: our own, loaded only when used, and those that other packages add."""
+"""The known kinds: the built-in ones, loaded only when used, and kinds of other packages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kind_of(benchmark: Benchmark) -> Kind:
 
 
 def by_kind(benchmarks: Iterable[Benchmark]) -> list[tuple[Kind, list[Benchmark]]]:
-    """Each kind of `benchmarks`, with those that are of it."""
+    """Each kind of `benchmarks`, with its benchmarks."""
     groups: dict[str, list[Benchmark]] = {}
     for benchmark in benchmarks:
         groups.setdefault(benchmark.kind, []).append(benchmark)
@@ -41,7 +41,7 @@ def by_kind(benchmarks: Iterable[Benchmark]) -> list[tuple[Kind, list[Benchmark]
 
 
 def added_by_kinds(report: Report) -> Contribution:
-    """What the kinds of a run's benchmarks add to its report, together."""
+    """Additions of all kinds of a run's benchmarks to its report."""
     kinds = {type(kind).report: kind for kind, _ in by_kind(r.benchmark for r in report.run.results)}
     return joined([kind.report(report) for kind in kinds.values()])
 

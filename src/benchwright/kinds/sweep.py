@@ -68,7 +68,7 @@ def named_point(point: Point) -> str:
 
 
 def idle_parameters(found: Sequence[tuple[Point, Hashable]]) -> list[str]:
-    """Those that change nothing of what was found at each point: not once, while all others stay the same."""
+    """Parameters without effect on the findings: never a difference while all others stay the same."""
     names = dict.fromkeys(name for point, _ in found for name in point)
     return [name for name in names if _is_idle(name, found)]
 

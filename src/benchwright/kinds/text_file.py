@@ -32,7 +32,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 def appears_twice(key: str, first_line: int) -> str:
-    """What to say about a key that a map has twice."""
+    """The warning about a key that a map has twice."""
     return f"'{key}' appears twice, first in line {first_line}; the last one counts"
 
 

@@ -1,4 +1,4 @@
-"""The unit of a metric, told from the text that follows the number in its pattern."""
+"""The unit of a metric, guessed from the text that follows the number in its pattern."""
 
 from __future__ import annotations
 

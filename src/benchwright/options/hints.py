@@ -15,7 +15,7 @@ ENTRY_POINT_GROUP = "benchwright.hints"
 
 
 class Hints(Protocol):
-    """What users of one tool type. A hint is the second half of a sentence: `no such option: --runs; use --repeat N`."""
+    """Hints for users of another tool. A hint is the second half of a sentence: `no such option: --runs; use --repeat N`."""
 
     def instead_of_command(self, words: Sequence[str]) -> str | None:
         """The hint for a command line that begins with `words`, at least one; None if the tool has no such command."""

@@ -89,7 +89,7 @@ def _row(
 
 # fmt: off
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be measured, and how. Of a duration the value is in seconds, of a size in bytes."""
+    """The options of a run: what is measured, and how. Durations are in seconds, sizes in bytes."""
 
     targets: tuple[str, ...] = ()
     command: tuple[str, ...] = ()  # the words after --
@@ -405,7 +405,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.base}/extra/.definitions" if self.base else ""
 
     def kept(self) -> "Options":
-        """What is stored with a run, for resuming it: no paths of ours, and nothing that could be a secret."""
+        """Options stored with a run, for resuming it: no paths of ours, and nothing that could be a secret."""
         return Options(**{name: getattr(self, name) for name in KEPT})
 
     @property

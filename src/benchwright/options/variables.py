@@ -18,12 +18,12 @@ class VariableNames(Protocol):
 
     @property
     def prefix(self) -> str:
-        """What its names begin with where ours begin with BENCHWRIGHT_."""
+        """The prefix of its names, where ours is BENCHWRIGHT_."""
         ...
 
     @property
     def names(self) -> frozenset[str]:
-        """What follows: BASE, CONFIG, SYSTEM or DATA_DIR."""
+        """Names without the prefix: BASE, CONFIG, SYSTEM or DATA_DIR."""
         ...
 
 
@@ -31,7 +31,7 @@ VARIABLES: Registry[Callable[[], VariableNames]] = Registry(ENTRY_POINT_GROUP, "
 
 
 def values_of(variable: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """The value of our own `variable`, then what other tools' variables say; empty ones are left out."""
+    """The value of our own `variable`, then of other tools' variables; empty ones are left out."""
     if value := environment.get(variable):
         yield value
     name = variable.removeprefix(_OURS)

@@ -1,4 +1,4 @@
-"""What the planner asks a kind: which processes its benchmarks need, and how to start each."""
+"""The planner's interface to a kind: which processes its benchmarks need, and how to start each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchwright.plan.process_slots import ProcessSlot, plain_slots
 
 
 class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same for every job of a plan."""
+    """Settings that are the same for every job of a plan."""
 
     machine: Machine
     options: Options

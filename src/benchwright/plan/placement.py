@@ -175,9 +175,9 @@ def launches_of(benchmark: Benchmark, options: Options) -> int:
 
 
 def order_of_launches(benchmarks: Sequence[Benchmark], options: Options) -> list[LaunchSlot]:
-    """One benchmark after another, or interleaved in balanced blocks; warm-up launches before those they belong to.
+    """One benchmark after another, or interleaved in balanced blocks; warm-up launches before the measured ones.
 
-    Of those that are paired, each pair is interleaved by itself.
+    Each pair is interleaved by itself.
     """
     groups: dict[object, list[int]] = {}
     for number, benchmark in enumerate(benchmarks):
@@ -244,14 +244,14 @@ class _JobMaker:
         self._context = planners.context
 
     def jobs(self, benchmark: Benchmark, launch: LaunchSlot, position: int) -> tuple[Job, ...]:
-        """Those of one launch."""
+        """The jobs of one launch."""
         slots = self._planners.of(benchmark).slots(benchmark)
         if self._context.options.turns is not None:
             refuse_turns(benchmark, self._planners.of(benchmark), slots)
         return self._ended_together(launch, tuple([self._job(benchmark, launch, position, slot) for slot in slots]))
 
     def _ended_together(self, launch: LaunchSlot, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
-        """Where some report nothing, all end soon after those that do were stopped early."""
+        """If some report nothing, all end soon after the reporting ones were stopped early."""
         reporting = sum(job.reports == "always" for job in jobs)
         if not reporting or all(job.reports != "never" for job in jobs):
             return jobs

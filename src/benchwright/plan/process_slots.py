@@ -31,7 +31,7 @@ class ProcessSlot(msgspec.Struct, frozen=True):
 
 
 def plain_slots(benchmark: Benchmark, machine: Machine) -> list[ProcessSlot]:
-    """Those of a command, a task or a script."""
+    """Slots of a command, a task or a script."""
     placement = benchmark.placement
     if placement.per_device and machine.accelerators:
         together = len(machine.accelerators)

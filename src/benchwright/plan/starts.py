@@ -39,7 +39,7 @@ def overlap_notes(launches: Sequence[tuple[Job, ...]], options: Options) -> list
 
 def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence[int]) -> list[tuple[Job, ...]]:
     """Numbers the launches. One half of the cores is for the one whose turn it is,
-    the other for those that start up or are checked. If a launch cannot wait for its turn, or cores are few, none starts
+    the other for launches that start up or are checked. If a launch cannot wait for its turn, or cores are few, none starts
     early."""
     fit = all(len(jobs) == 1 and jobs[0].turn and not (jobs[0].cooldown_s or jobs[0].wait_s) for jobs in launches)
     if not fit or len(usable_cores) < _LEAST_CORES:
@@ -54,8 +54,8 @@ def with_turns_ahead(launches: Sequence[tuple[Job, ...]], usable_cores: Sequence
 
 
 def _in_order_of_starts(jobs: Sequence[Job]) -> list[Job]:
-    """Those of one round that can share warm processes come one after another: several run at a time, each from a warm process
-    of its own, so a change from one library to another costs as many starts."""
+    """Jobs of one round that can share warm processes come one after another: several run at a time, each from another warm
+    process, so a change from one library to another costs as many starts."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(job.warm for job in jobs))}
     ordered = sorted(jobs, key=lambda job: (job.launch or 0, kinds[job.warm]))
     return [msgspec.structs.replace(job, position=position) for position, job in enumerate(ordered)]
@@ -79,7 +79,7 @@ def with_shared_starts(
 
 
 def _start(job: Job) -> Hashable:
-    """What jobs that share a warm process have in common."""
+    """The key shared by jobs that can use the same warm process."""
     env = tuple(sorted(job.env.items(), key=str))
     return job.node, job.argv[:1], job.warm, job.cwd, job.cores, job.devices, env, _layout(job)
 

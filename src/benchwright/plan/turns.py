@@ -18,7 +18,7 @@ WHERE = "--turns"
 
 
 def started_together(launches: Sequence[tuple[Job, ...]]) -> list[list[tuple[Job, ...]]]:
-    """The launches in order; those that take turns with each other, or wait for each other, form one group."""
+    """The launches in order, grouped if they take turns with each other, or wait for each other."""
     groups: list[list[tuple[Job, ...]]] = []
     for folder, group in groupby(launches, _place_of_turns):
         if folder is None:

@@ -1,4 +1,4 @@
-"""What the recorder asks a kind: what its own events mean, besides loops, samples and logs."""
+"""The recorder's interface to a kind: the meaning of its own events, besides loops, samples and logs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Gatherer(Protocol):
         return found
 
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
-        """What is wrong with a launch whose process ended well; None if nothing is."""
+        """The fault of a launch whose process ended well; None if it has none."""
         return None
 
     def keeps(self, verdict: LaunchVerdict, found: list[Measurement]) -> bool:
@@ -46,7 +46,7 @@ class Gatherer(Protocol):
         return False
 
     def spent(self, began: int, ended: int) -> str:
-        """What the time went into, for a launch that took too long; empty if that is not known. Times are in ns."""
+        """Where the time went, for a launch that took too long; empty if that is not known. Times are in ns."""
         return ""
 
     def last_part(self) -> str:
@@ -54,11 +54,11 @@ class Gatherer(Protocol):
         return ""
 
     def notes(self) -> list[Note]:
-        """What a reader of the results should know, from its own events."""
+        """Notes for readers of the results, from its own events."""
         return []
 
     def facts(self) -> dict[str, object]:
-        """What to store with the launch besides its measurements, as JSON values; secrets are removed later."""
+        """Facts to store with the launch besides its measurements, as JSON values; secrets are removed later."""
         return {}
 
 

@@ -21,7 +21,7 @@ _MOST_NOTES = 20
 
 
 class Fold(msgspec.Struct):
-    """What has been gathered from the events so far."""
+    """The events so far, gathered."""
 
     loops: dict[LoopKey, LoopRecord] = {}
     loop_names: dict[tuple[int, int], str] = {}

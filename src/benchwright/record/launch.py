@@ -62,7 +62,7 @@ class Authorship:
             self._end = number
 
     def problem(self, unreadable: int) -> str | None:
-        """What is wrong, in words; None if nothing is, or the stream has no numbers. `unreadable`: how many lines were."""
+        """The fault in words; None if there is none, or the stream has no numbers. `unreadable`: how many lines were."""
         if not self._numbers:
             return None
         foreign = self._foreign + sum(1 for n in self._numbers if self._end is not None and n > self._end)

@@ -1,4 +1,4 @@
-"""What the samplers saw: memory, CPU, accelerators, over the time of a job."""
+"""Readings of the samplers: memory, CPU, accelerators, over the time of a job."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Samples(msgspec.Struct):
 
     @property
     def counted_devices(self) -> set[str | None]:
-        """Those that have a counter of energy."""
+        """Devices that have a counter of energy."""
         return {device for _, name, device in self.series if name == "energy_j"}
 
     def cpu_s(self, stretches: Sequence[Span], ended: tuple[int, float]) -> float | None:
@@ -280,7 +280,7 @@ def _busy_s(points: Sequence[Point]) -> list[Point]:
 
 
 def _seen_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
-    """What a counter rose by in those stretches, by the samples inside each alone: those around them see other work.
+    """Rise of a counter in those stretches, by the samples inside each alone: samples around them see other work.
 
     None if they span too little of one of them.
     """
@@ -295,7 +295,7 @@ def _seen_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
 
 
 def _used_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
-    """What a counter rose by in those stretches.
+    """Rise of a counter in those stretches.
 
     None if samples do not cover them, or are too rare to separate them from what is in between.
     """
@@ -309,7 +309,7 @@ def _used_in(points: list[Point], stretches: Sequence[Span]) -> float | None:
 
 
 def _used(points: list[Point], stretch: Span) -> float:
-    """What a counter rose by in a stretch: its mean rise between the samples inside, if they span most of it.
+    """Rise of a counter in a stretch: its mean rise between the samples inside, if they span most of it.
 
     Else by interpolation, which takes the power just outside for the power at the edges: a GPU that has just stopped
     working would seem to have used less.

@@ -83,7 +83,7 @@ def stream_checksum(path: str | Path) -> str:
 
 
 def append_events(path: str | Path, events: Sequence[Event]) -> None:
-    """Adds events to a stream whose job has ended, each on a line of its own."""
+    """Adds events to a stream whose job has ended, each on a separate line."""
     if not events:
         return
     lines = [json.dumps(event, separators=(",", ":")) for event in events]

@@ -185,7 +185,7 @@ def _first_line(examples: Sequence[Event] | None) -> str:
 
 
 def log_notes(benchmark: Benchmark, extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
-    """What in the log does not count, or makes a number doubtful."""
+    """Notes about parts of the log that do not count, or make a number doubtful."""
     notes = []
     patterns = {spec.name: spec.pattern for spec in benchmark.metrics if spec.kind == REGEX}
     for name, facts in (extraction or {}).get("metrics", {}).items():

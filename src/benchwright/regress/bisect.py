@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchwright.analysis.bisection import Bisection
-from benchwright.analysis.comparison.disturbed import value_and_disturbance
+from benchwright.analysis.comparison.disturbances import value_and_disturbance
 from benchwright.analysis.reference_drift import EVERY, without_drift
 from benchwright.analysis.statistics.ratio_tests import unpaired_ratio
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
@@ -43,7 +43,7 @@ from benchwright.runs.base_folder import BaseFolder
 
 
 class Launched(msgspec.Struct, frozen=True, kw_only=True):
-    """What a launch measured."""
+    """Measurement of a launch."""
 
     metric: str
     unit: str | None
@@ -62,7 +62,7 @@ class NotLaunched(CannotMeasure):
 
 
 class _Quiet(Observer):
-    """Tells of builds and of each trouble once; the launches are told by the bisection."""
+    """Reports builds, and each trouble once; the bisection reports the launches."""
 
     def __init__(self, observer: Observer) -> None:
         self.on_step = observer.on_step  # type: ignore[method-assign]
@@ -204,7 +204,7 @@ class BisectState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BisectOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`found`: a commit, or a range that cannot be told apart, reached the posterior. `ratio`: after ÷ before."""
+    """`found`: a commit, or a range that cannot be divided further, reached the posterior. `ratio`: after ÷ before."""
 
     state: BisectState
     posterior: tuple[float, ...]  # by place

@@ -44,7 +44,7 @@ def step_line(state: BisectState, found: BisectOutcome, width: int) -> str:
 
 
 def _last(state: BisectState) -> tuple[Commit, str]:
-    """What the newest step did."""
+    """The commit and the result of the newest step."""
     if state.newest is not None:
         return state.commits[state.newest[0]], state.newest[1]
     launch = state.launches[-1]

@@ -144,7 +144,7 @@ class Making:
             self.observer.on_step_done(self.name)
 
     def known(self) -> BuiltRevision | None:
-        """What was built here before, if it is complete and still there."""
+        """An earlier build, if it is complete and still there."""
         marker = read_marker(self.folder)
         if marker is None:
             return None

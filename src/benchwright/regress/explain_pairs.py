@@ -217,7 +217,7 @@ def _benchmarks(order: ProfileOrder) -> tuple[Benchmark, ...]:
 
 
 def _settings(order: ProfileOrder) -> Options:
-    """Those of the treatment's run, with a few launches by turns."""
+    """Options of the treatment's run, with a few launches by turns."""
     return RunFolder(Path(order.runs[1].folder)).read_plan().options.launched(order.launches, interleave=True)
 
 
@@ -258,7 +258,7 @@ class _Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runs_to_explain(words: Sequence[str], results: Results) -> tuple[Run, ...]:
-    """Those named; for a run of profiled launches, such as the last one, those it was made for."""
+    """The named runs; for a run of profiled launches, such as the last one, the runs it was made for."""
     found = tuple(results.run(word) for word in words)
     if len(found) == 1 and OF_CONTROL in found[0].labels and OF_TREATMENT in found[0].labels:
         names = dict.fromkeys((found[0].labels[OF_CONTROL], found[0].labels[OF_TREATMENT]))
@@ -378,7 +378,7 @@ def _profiled(pair: _Pair, order: ExplainOrder, observer: Observer) -> tuple[Pro
 
 
 def _differences(pair: _Pair) -> tuple[Difference, ...]:
-    """Of the machine, the settings and the packages. The two sides of one run share all but what they were told to differ in."""
+    """Of the machine, the settings and the packages. The two sides of one run share all but the intended change."""
     before, after = (_alone(run, result) for run, result in zip(pair.runs, (pair.control, pair.treatment), strict=True))
     found = [d for d in differences(before, after) if _of_both_places(pair, d.control) != d.treatment]
     both = f"{pair.control.benchmark.name} → {pair.treatment.benchmark.name}: "
@@ -386,7 +386,7 @@ def _differences(pair: _Pair) -> tuple[Difference, ...]:
 
 
 def _of_both_places(pair: _Pair, text: str) -> str:
-    """Each side of an A/B may have a folder and an environment of its own, which explains nothing."""
+    """Each side of an A/B may have its own folder and environment, which explains nothing."""
     old, new = pair.control.benchmark, pair.treatment.benchmark
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         before, after = old.env.get(name), new.env.get(name)

@@ -96,7 +96,7 @@ def _is_slower(explanation: Explanation) -> bool:
 
 
 def _surroundings(explanation: Explanation) -> list[_Section]:
-    """What differs besides, and under which conditions it was measured."""
+    """Other differences, and the conditions of the measurement."""
     found = []
     if (revisions := explanation.revisions) is not None:
         more = revisions.total - len(revisions.commits)

@@ -50,11 +50,11 @@ class SourceRepository(Protocol):
         ...
 
     def commits(self, after: Commit, until: Commit) -> list[Commit]:
-        """Those after one commit until another, which is the last, the oldest first, along first parents."""
+        """Commits after one commit until another, which is the last, the oldest first, along first parents."""
         ...
 
     def commits_since(self, time: datetime, until: Commit) -> list[Commit]:
-        """Those not before `time`, until a commit, which is the last, the oldest first, along first parents."""
+        """Commits not before `time`, until a commit, which is the last, the oldest first, along first parents."""
         ...
 
     def is_ancestor(self, older: Commit, newer: Commit) -> bool: ...
@@ -72,7 +72,7 @@ class SourceRepository(Protocol):
         ...
 
     def forget_worktrees(self) -> None:
-        """Those whose folders have been removed."""
+        """Forgets worktrees whose folders have been removed."""
         ...
 
 
@@ -107,7 +107,7 @@ class CommandFailed(Exception):
 def call(
     argv: Sequence[str], folder: Path, *, within_s: float, env: Mapping[str, str] | None = None, listed: str = ""
 ) -> str:
-    """What a program printed; CommandFailed with its own words if it failed, or took longer. `listed`: see `git_variables`."""
+    """The output of a program; CommandFailed with its own words if it failed, or took longer. `listed`: see `git_variables`."""
     variables = git_variables(os.environ, listed) | {"LC_ALL": "C.UTF-8"} | dict(env or {})
     try:
         done = subprocess.run(
@@ -131,7 +131,7 @@ def _reason(printed: str) -> str:
 
 
 def call_git(*words: str, folder: Path, within_s: float = QUICK_S, env: Mapping[str, str] | None = None) -> str:
-    """What git printed there, without any program that the checkout names; CommandFailed as `call`."""
+    """The output of git there, without any program that the checkout names; CommandFailed as `call`."""
     listed = call(LISTING, folder, within_s=QUICK_S)
     return call([*GIT, *words], folder, within_s=within_s, env=env, listed=listed)
 

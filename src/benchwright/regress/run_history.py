@@ -33,7 +33,7 @@ _COMMAND, _ANY = "command", "another one in every run"
 
 
 class HistoryOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look at. `by_commit`: in the order of the commits' times instead of the runs'. `any_host`: join machines of the same
+    """The history to show. `by_commit`: in the order of the commits' times instead of the runs'. `any_host`: join machines of the same
     make. `limit`: only the newest runs."""
 
     benchmark: str
@@ -125,8 +125,8 @@ def _meant(benchmark: Benchmark, glob: str) -> bool:
 
 
 def _setting(benchmark: Benchmark) -> dict[str, str]:
-    """What the numbers depend on besides code and machine. The sides of an A/B run in folders of their own: there, the words of
-    the command tell nothing."""
+    """Settings that the numbers depend on besides code and machine. The sides of an A/B run in separate folders: there, the words of
+    the command say nothing."""
     own = {} if benchmark.side else {_COMMAND: " ".join((*benchmark.workload.words, *benchmark.workload.variant))}
     labels = {key: value for key, value in benchmark.labels.items() if key not in (SIDE, REVISION)}
     environment = {f"${name}": "not set" if value is None else value for name, value in benchmark.env.items()}

@@ -38,7 +38,7 @@ _NOBODY = {"NAME": "benchwright", "EMAIL": "benchwright@localhost"}
 
 
 def working_tree_commit(repository: GitRepository) -> Commit:
-    """The commit that holds the working tree as it is, new files too, without those that git ignores.
+    """The commit that holds the working tree as it is, with new files but without ignored ones.
 
     Nothing of the user's is changed: neither index nor branches. The same tree gives the same commit, HEAD if that has it.
     """

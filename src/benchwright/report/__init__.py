@@ -1,1 +1,1 @@
-"""What a Run looks like to people and to other programs."""
+"""Reports of a Run, for people and for other programs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -23,7 +23,7 @@ Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, value
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True):
-    """What kinds add to the report of a run, beside what is said of any benchmark. Numbers are those of results in the run."""
+    """Additions of kinds to the report of a run. Numbers are those of results in the run."""
 
     title: str = ""  # of its sections, such as Models
     sections: tuple[ReportSection, ...] = ()
@@ -37,7 +37,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def joined(added: Sequence[Contribution]) -> Contribution:
-    """What several kinds add, as one; a CSV of its own has a run of only one kind."""
+    """Additions of several kinds, as one; only a run of a single kind has a separate CSV."""
     own = [each.table for each in added if each.table is not None]
     pages = [each.page for each in added if each.page is not None]
     return Contribution(
@@ -90,9 +90,19 @@ class Reporter(Protocol):
 
     @property
     def name(self) -> str:
-        """What `--format` calls it."""
+        """Its name for `--format`."""
         ...
 
     def render(self, report: Report) -> str:
         """The whole text, ending with a newline."""
+        ...
+
+
+@runtime_checkable
+class OneRunReporter(Reporter, Protocol):
+    """A reporter whose document cannot hold several runs."""
+
+    @property
+    def why_one_run(self) -> str:
+        """The first half of an error: `a file of the tool holds one run`."""
         ...

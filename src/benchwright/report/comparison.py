@@ -28,7 +28,7 @@ from benchwright.report.text.one_line import clip
 
 
 def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
-    """What differs besides the treatment first, then every effect, regressions at the top, and what was noted of the runs."""
+    """Unintended differences first, then every effect, regressions at the top, and notes about the runs."""
     lines = [
         clip(f" {role + ':':<10} {name}{f' ({revision})' if revision else ''}", width)
         for role, name, revision in sides(comparison)
@@ -71,13 +71,13 @@ def _unshared(name: str, other: str) -> str:
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """What else differs, and what cannot be compared."""
+    """Other differences, and values that cannot be compared."""
     found = [f"{'✗' if d.severe else '⚠'} {d.what}: {d.control} → {d.treatment}" for d in comparison.differences]
     return found + [f"⚠ {text}" for text in comparison.missing]
 
 
 def doubt_texts(comparison: Comparison) -> list[str]:
-    """What was noted of the runs and benchmarks; the same note of several is one text."""
+    """Notes about the runs and benchmarks; the same note of several is one text."""
     return [f"⚠ {text}" for text in merged_texts(comparison.doubts)]
 
 

@@ -13,9 +13,9 @@ from benchwright.report.text.numbers import json_body
 
 
 class CsvReporter:
-    """A benchmark without numbers has one row too, with its status: what failed is not left out.
+    """A benchmark without numbers has one row too, with its status: failures are not left out.
 
-    A run of nothing but one kind may have a table of its own, such as a row for each model; `metrics` asks for this one anyway.
+    A run of nothing but one kind may have another table, such as a row for each model; `metrics` asks for this one anyway.
     """
 
     name = "csv"

@@ -107,7 +107,7 @@ def _command(benchmark: Benchmark, report: Report) -> list[str]:
 
 
 def _checks(result: Result, width: int) -> list[str]:
-    """What every validation layer found, those that passed too."""
+    """Findings of every validation layer, including passes."""
     found = [f"{c.layer} {c.status.value.replace('_', ' ')}: {one_line(c.explanation)}" for c in result.checks]
     return [
         line

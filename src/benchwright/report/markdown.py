@@ -67,7 +67,7 @@ def _scores(report: Report) -> list[str]:
 
 
 def _section(section: ReportSection) -> list[str]:
-    """What a kind adds: its first table, notes and logs, the other tables folded."""
+    """A kind's section: its first table, notes and logs, the other tables folded."""
     blocks = [f"#### {code(section.heading[0])} {' · '.join(map(plain, section.heading[1:]))}".rstrip()]
     blocks += [markdown_table(table) for table in section.tables[:1] if table.rows]
     blocks += [bullets([str(callout.note) for callout in section.callouts])] if section.callouts else []
@@ -76,7 +76,7 @@ def _section(section: ReportSection) -> list[str]:
 
 
 def _troubles(report: Report) -> list[str]:
-    """What did not end well, and the logs of what failed."""
+    """Benchmarks that did not end well, and the logs of failures."""
     results = [r for n, r in enumerate(report.run.results) if r.status is not Status.OK and n not in report.added.shown]
     results.sort(key=lambda r: STATUS_ORDER[r.status])
     fields: list[Field[Result]] = [
@@ -97,7 +97,7 @@ def _log(log: LogTail) -> str:
 
 
 def _metrics(report: Report) -> list[str]:
-    """What matters of each benchmark, and the other metrics folded."""
+    """The headline metrics of each benchmark, and the other metrics folded."""
     shown = [row for row in metric_rows(report) if row.metric and row.number not in report.added.shown]
     if report.added.page is not None:  # as there, the other metrics of so many would bury the rest
         return [markdown_table(results_table(shown))] if shown else []

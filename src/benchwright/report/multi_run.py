@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from benchwright.core.errors import InvalidInput
-from benchwright.report.base import Report, Reporter
+from benchwright.report.base import OneRunReporter, Report, Reporter
 from benchwright.report.csv import CsvReporter, csv_text
 from benchwright.report.html.reporter import several_html
 from benchwright.report.tables.scores import score_bodies
@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def render_several(reporter: Reporter, reports: Sequence[Report], pooled: Report | None = None) -> str:
-    """What `reporter` makes of one run, or one document that holds them all; InvalidInput if there can be none.
+    """The report of one run, or one document that holds them all; InvalidInput if there can be none.
 
     `pooled`: all of them as one run, where the scoring rule takes them so. On the screen and in Markdown it stands for them.
     """
@@ -27,8 +27,8 @@ def render_several(reporter: Reporter, reports: Sequence[Report], pooled: Report
         return several_html([*([pooled] if pooled else []), *reports])
     if pooled is not None and reporter.name in ("screen", "markdown"):
         return reporter.render(pooled)
-    if reporter.name == "driver":
-        raise InvalidInput("a file of the driver holds one run", where="report", remedy="name one run")
+    if isinstance(reporter, OneRunReporter):
+        raise InvalidInput(reporter.why_one_run, where="report", remedy="name one run")
     if reporter.name == "csv" and any(report.added.table is not None for report in reports):
         if all(tables := [report.added.table for report in reports]):
             return csv_text([table for table in tables if table is not None])

@@ -1,4 +1,4 @@
-"""What is to be said of a run: what failed and why, what makes numbers doubtful, and what to do about it."""
+"""Notes about a run: failures and their causes, reasons to doubt numbers, and remedies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _NOTE_REMEDIES = (
 
 
 def metric_notes(summary: Summary) -> list[Note]:
-    """What stands out in the numbers of one metric."""
+    """Oddities in the numbers of one metric."""
     return [note for note in summary.remarks if note.kind != _OF_LAUNCHES]
 
 
@@ -75,7 +75,7 @@ def bare(note: Note) -> Note:
 
 
 def common_remedy(report: Report) -> str | None:
-    """What helps against a busy machine and launches that differ, once for all benchmarks; None if nothing has to."""
+    """The remedy for a busy machine and launches that differ, once for all benchmarks; None if none is needed."""
     if not _can_be_disturbed(report.run):
         return None
     numbers = [n for n in range(len(report.run.results)) if n not in report.added.shown]
@@ -88,7 +88,7 @@ def common_remedy(report: Report) -> str | None:
 
 
 def machine_notes(report: Report) -> list[Note]:
-    """What the machine's state was, apart from any benchmark: read before everything else."""
+    """Notes about the machine's state, apart from any benchmark: read before everything else."""
     return [note for note in _relevant(report.run) if note.kind in DISTURBING]
 
 
@@ -103,7 +103,7 @@ def _can_be_disturbed(run: Run) -> bool:
 
 
 def shared_notes(summaries: Sequence[Summary], report: Report) -> list[Note]:
-    """What is the same for all metrics of a benchmark, once; nothing if it is said of the whole run anyway."""
+    """Notes common to all metrics of a benchmark, once; none if the whole run has them anyway."""
     if any(note.kind == _OF_LAUNCHES for note in report.remarks):
         return []
     found = (note for summary in summaries for note in summary.remarks if note.kind == _OF_LAUNCHES)
@@ -111,7 +111,7 @@ def shared_notes(summaries: Sequence[Summary], report: Report) -> list[Note]:
 
 
 def result_notes(result: Result) -> list[Note]:
-    """What was noted when the benchmark was read, checks that warn, failed warm-ups, and each note of its launches once."""
+    """Notes from reading the benchmark, checks that warn, failed warm-ups, and each note of its launches once."""
     warned = [f"{c.layer}: {c.explanation}" for c in result.checks if c.status is CheckStatus.WARNED]
     found = [Note(text=text, severity="info") for text in result.benchmark.notes]
     found += [Note(text=text) for text in warned]
@@ -122,7 +122,7 @@ def result_notes(result: Result) -> list[Note]:
 
 
 def notes_text(run: Run, result: Result) -> str:
-    """What makes a number doubtful, of its benchmark, its launches and its run: each once, separated by semicolons."""
+    """Reasons to doubt a number, from its benchmark, its launches and its run: each once, separated by semicolons."""
     return "; ".join(dict.fromkeys([*map(str, result_notes(result)), *(note.text for note in run.notes)]))
 
 
@@ -162,7 +162,7 @@ def shared_by_several(report: Report) -> dict[str, SharedNote]:
 
 
 def merged_texts(notes: Sequence[Note]) -> list[str]:
-    """Notes of the form `name: what`, in words: those that say the same of several are one, with the names."""
+    """Notes of the form `name: what`, in words: the same note of several becomes one, with the names."""
     same: dict[str, list[tuple[str, Note]]] = {}
     for note in notes:
         name, colon, what = note.text.partition(": ")
@@ -195,7 +195,7 @@ def log_of(result: Result, report: Report) -> LogTail | None:
 def callouts(report: Report) -> list[Callout]:
     """All that stands out, once for each remedy with the benchmarks it is about: failures, the machine's state, doubts, advice.
 
-    What a kind says of its own results in its section is not said again.
+    Notes in a kind's own section are not repeated.
     """
     results = [(n, r) for n, r in enumerate(report.run.results) if n not in report.added.shown]
     found = [_failure(n, r, report) for n, r in enumerate(report.run.results) if r.status is Status.FAILED]
@@ -207,7 +207,7 @@ def callouts(report: Report) -> list[Callout]:
 
 
 def _by_remedy(found: Sequence[Callout]) -> list[Callout]:
-    """Those with the same remedy as one, under the first one's text; failures stay apart. Launches that differ join a busy machine."""
+    """One callout for each remedy, under the first one's text; failures stay apart. Launches that differ join a busy machine."""
     groups: dict[object, list[Callout]] = {}
     busy = any(c.note.kind == BUSY for c in found)
     for number, each in enumerate(found):
@@ -275,7 +275,7 @@ def _noted(results: Sequence[tuple[int, Result]]) -> list[Callout]:
 
 
 def _remarked(results: Sequence[tuple[int, Result]], report: Report) -> list[Callout]:
-    """What the analysis noticed; notes of the same kind together."""
+    """Remarks of the analysis; notes of the same kind together."""
     same: dict[tuple[str, str], list[MentionedBenchmark]] = {}
     for number, r in results:
         for s in report.headline(number):

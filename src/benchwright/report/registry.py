@@ -1,4 +1,4 @@
-"""Which reporters there are: our own, and those that installed packages add."""
+"""The known reporters: the built-in ones, and ones of installed packages."""
 
 from __future__ import annotations
 

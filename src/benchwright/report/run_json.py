@@ -17,7 +17,7 @@ from benchwright.report.text.numbers import json_body
 
 
 class JsonReporter:
-    """What `--json` prints."""
+    """The output of `--json`."""
 
     name = "json"
 
@@ -36,7 +36,7 @@ def run_body(
     efficiency: Mapping[str, Sequence[Efficiency]] | None = None,
     added: Mapping[int, Mapping[str, object]] | None = None,
 ) -> dict[str, object]:
-    """What run.json holds and `--json` prints; documented in docs/reference/files.md. `added`: what kinds say of results."""
+    """The content of run.json and of `--json`; documented in docs/reference/files.md. `added`: what kinds say of results."""
     body: dict[str, object] = {
         "id": run.id,
         "uid": run.uid,

@@ -21,7 +21,7 @@ _BESIDE = 42  # what the other columns take, more or less
 
 
 class RunLine(Protocol):
-    """What a list shows of a run."""
+    """A run in a list."""
 
     @property
     def id(self) -> str: ...

@@ -38,7 +38,7 @@ class ScoreRule(Protocol):
         ...
 
     def pooled(self, runs: Sequence[Run]) -> Run | None:
-        """Several runs as one, if the rule scores them together; None if each has a score of its own."""
+        """Several runs as one, if the rule scores them together; None if each has a separate score."""
         ...
 
 

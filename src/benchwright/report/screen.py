@@ -58,7 +58,7 @@ class ScreenReporter:
 
 
 def _warnings(report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
-    """What several benchmarks share, the machine's state first, and what helps, once."""
+    """Notes shared by several benchmarks, the machine's state first, and the remedy, once."""
     texts = [f"⚠ {note}" for note in machine_notes(report)]
     texts += [f"{_mark(note.note.severity)} [{note.number}] {note.text()}" for note in shared.values()]
     if remedy := common_remedy(report):
@@ -92,7 +92,7 @@ def _scores(report: Report, section: ReportSection | None) -> list[str]:
 
 
 def _aside(number: int, result: Result, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
-    """What the suite's table does not say of a benchmark: the log of one that failed, the metrics of one without a rate, and notes."""
+    """Details beside the suite's table: the log of a failed benchmark, the metrics of one without a rate, and notes."""
     name, width = one_line(result.benchmark.name), report.width
     if result.status is Status.FAILED:
         return [*_trouble(result, name, report), *_notes(number, report, shared)]
@@ -128,7 +128,7 @@ def _block(number: int, result: Result, report: Report, shared: Mapping[str, Sha
 
 
 def _notes(number: int, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
-    """Its own notes; those that it shares with others stand below, and here only their numbers."""
+    """Its own notes; shared ones stand below, and here only their numbers."""
     found = benchmark_notes(number, report)
     lines = [x for note in found if note.text not in shared for x in _note(str(note), report.width, note.severity)]
     below = sorted({shared[note.text].number for note in found if note.text in shared})
@@ -206,7 +206,7 @@ def _metric_lines(summary: Summary, width: int) -> list[str]:
 
 
 def _spread(summary: Summary) -> str:
-    """What is known about the difference between launches."""
+    """The known difference between launches."""
     if summary.half_width is None or summary.half_width >= 1:
         cell = spread_cell(summary, with_interval=False)
         return cell.text if summary.launches > 1 else ""

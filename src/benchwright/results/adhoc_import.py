@@ -63,7 +63,7 @@ def _what_it_is(path: Path, word: str, error: InvalidInput) -> InvalidInput:
         return error  # it says why the file was not read, or not to its end
     if kind is None:
         return InvalidInput(
-            f"is neither a run nor results of {', '.join(IMPORTERS.names())}",
+            f"is neither a run nor results of {', '.join(IMPORTERS.names()) or 'a known tool'}",
             where=word,
             remedy=f"list runs with 'benchwright runs'; 'benchwright import --from TOOL {word}' says what is wrong with it",
         )

@@ -1,4 +1,4 @@
-"""What follows a run: summaries, report, exit code, files, and the store."""
+"""After a run: summaries, report, exit code, files, and the store."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def report_of(
 ) -> Report:
     """Everything a reporter may want to show of `run`.
 
-    `with_logs`: also its settings and the last lines of every job, not only of failed ones. `peaks`: those that another run
-    on the same machine reached, where this one has none. `comparisons`: between its own benchmarks.
+    `with_logs`: also its settings and the last lines of every job, not only of failed ones. `peaks`: of another run
+    on the same machine, where this one has none. `comparisons`: between its own benchmarks.
     """
     scoring = scoring or Scoring()
     tails = log_tails(run)
@@ -137,7 +137,7 @@ def _compared(control: Run, run: Run) -> Comparison | None:
 
 
 def written_body(run: Run) -> dict[str, object]:
-    """What run.json holds of `run`."""
+    """The content of run.json."""
     efficiency = run_efficiencies(run.results)
     score = scores_of(run, Scoring(), efficiency).ours
     report = Report(

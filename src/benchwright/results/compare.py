@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from benchwright.analysis.comparison.ab_verdicts import compare_decided, hardly_counts, may_be_decided
 from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, compare_interleaved, interleaved
-from benchwright.analysis.comparison.decided import compare_decided, hardly_counts, may_be_decided
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.analysis.operator_times import only_profiles
 from benchwright.core.benchmark import Benchmark
@@ -185,7 +185,7 @@ def _tells_nothing_new(figure: _Figure, with_error: set[str]) -> bool:
 
 
 def _about(telling: Sequence[_Figure]) -> set[tuple[str, str]]:
-    """The primary metrics: those that the benchmarks are about; all of them for a benchmark that has no other."""
+    """The primary metrics of the benchmarks; all metrics of a benchmark that has no primary one."""
     about = {figure.key for figure in telling if not figure.is_aside}
     named = {benchmark for benchmark, _ in about}
     return about | {figure.key for figure in telling if figure.benchmark not in named}
@@ -272,7 +272,7 @@ def _ends_with_verdict(benchmark: Benchmark) -> bool:
 def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]:
     """The first of `results`, which alternated in `run`, against each of the others; nothing if there is only one.
 
-    Of those that are paired, each pair by itself.
+    Each pair is compared by itself.
     """
     chosen = _chosen(run, (), all_metrics=False)
     sides = _sides(results)

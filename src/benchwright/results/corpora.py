@@ -62,7 +62,7 @@ def corpus_report(caches: Sequence[str], labels: Sequence[tuple[str, str]] = ())
 
 
 def _plain_report(run: Run) -> Report:
-    """What a corpus needs to know of a run, without sections that it would not show."""
+    """A run's report as a corpus needs it, without sections that it would not show."""
     if tails := log_tails(run):
         run = with_missing_modules(run, tails)
     efficiency = run_efficiencies(run.results)

@@ -227,7 +227,7 @@ class Results:
         return None if row is None else row.annotation
 
     def baselines(self) -> dict[str, str]:
-        """Baselines, name → uid: those of the base folder, and those that only a shared store has."""
+        """Baselines, name → uid: of the base folder, and ones that only a shared store has."""
         kept = self.own_baselines.names()
         try:
             return self.existing_store.baselines() | kept

@@ -1,4 +1,4 @@
-"""The machine's peak performance from other runs, for reports of runs without a peak of their own."""
+"""The machine's peak performance from other runs, for reports of runs that measured no peak."""
 
 from __future__ import annotations
 

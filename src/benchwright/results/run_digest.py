@@ -88,7 +88,7 @@ def size_of(folder: Path) -> int:
 
 
 class Taker(Protocol):
-    """What can add a run folder to a store."""
+    """Adds run folders to a store."""
 
     def ingest(self, folder: RunFolder) -> bool: ...
 

@@ -53,7 +53,7 @@ class BatchSearch(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
     def observations(self, cpu: int | None = None, now_s: float | None = None) -> list[Observation]:
-        """What to save: sizes that fit, with their memory use, and sizes that do not."""
+        """Observations to save: sizes that fit, with their memory use, and sizes that do not."""
         when = time.time() if now_s is None else now_s
         return [
             Observation(batch_size=size, memory_bytes=t.memory_bytes, perf=t.perf, cpu=cpu, time=when)
@@ -63,7 +63,7 @@ class BatchSearch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteSearch(msgspec.Struct, frozen=True):
-    """What was found for each benchmark, and the scaling file it was added to."""
+    """The findings for each benchmark, and the scaling file they were added to."""
 
     scaling_file: str
     searches: tuple[BatchSearch, ...]
@@ -142,7 +142,7 @@ def default_batch(benchmark: Benchmark) -> int | None:
 
 
 def suite_trials(order: RunOrder, observer: Observer) -> TryBatch:
-    """Tries a batch size of a suite's benchmark by a run of its own, made as `run` makes any."""
+    """Tries a batch size of a suite's benchmark by a separate run, made as `run` makes any."""
 
     def try_batch(name: str, size: int) -> Trial:
         asked = order.options

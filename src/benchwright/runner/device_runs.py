@@ -1,4 +1,4 @@
-"""Runs on several devices: each has a queue of its own, and this machine does nothing else while it measures itself."""
+"""Runs on several devices: each has its own queue, and this machine does nothing else while it measures itself."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _kinds_of(options: Options) -> tuple[str, ...]:
 
 
 def _wanted(lab: Lab, options: Options) -> tuple[list[LabDevice], list[str]]:
-    """Those that match, and what to say about others."""
+    """Matching devices, and notes about others."""
     if lab.problem is not None and (options.platform is not None or not _all_known(lab, options.device_names)):
         raise CannotMeasure(lab.problem)
     _check_names(lab, options.device_names)

@@ -1,4 +1,4 @@
-"""Makes the run of one device, in a process of its own: the order comes on stdin, what happens goes to stdout, a line each.
+"""Makes the run of one device, in a separate process: the order comes on stdin, events go to stdout, a line each.
 
 Why a process: Ctrl-C ends a run in an orderly way only in the main thread, and only there a pattern that never ends is stopped.
 """

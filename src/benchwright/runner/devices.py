@@ -1,4 +1,4 @@
-"""What programs can be measured on: this machine, the nodes of a system file, attached Android devices."""
+"""Places to measure programs: this machine, the nodes of a system file, attached Android devices."""
 
 from __future__ import annotations
 

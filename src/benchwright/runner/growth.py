@@ -45,7 +45,7 @@ class PendingScripts:
         return found
 
     def keep_in(self, run_folder: Path) -> None:
-        """What was found so far, and will be, becomes part of the run."""
+        """Makes the models found so far, and later ones, part of the run."""
         if self._search is not None:
             self._search.move_to(run_folder / DISCOVERY)
 
@@ -63,7 +63,7 @@ class PendingScripts:
         return self._search.lost if self._search is not None else {}
 
     def notes(self, run_folder: Path, stored: StoredPlan, launches: Mapping[str, Sequence[Launch]]) -> list[Note]:
-        """What a reader of the results should know about the searches. One that proved wrong is forgotten."""
+        """Notes about the searches for a reader of the results. Forgets a search that proved wrong."""
         if self._search is None:
             return []
         missed = {b.workload.script for b in stored.benchmarks if any(map(_was_missed, launches.get(b.name, ())))}

@@ -1,6 +1,6 @@
-"""Runs what users want done around launches: `--setup`, `--prepare` and `--cleanup`.
+"""Runs the user's commands around launches: `--setup`, `--prepare` and `--cleanup`.
 
-Each is a job of its own where the launches run, so its time is no part of any result, and it ends when the run is
+Each is a separate job where the launches run, so its time is no part of any result, and it ends when the run is
 interrupted. If it fails, so do the launches it was meant for, with its output as their log.
 """
 

@@ -135,7 +135,7 @@ class HeldModelExecutor:
         return self._within.end_leftovers(marks)
 
     def stop(self) -> None:
-        """What runs in this process ends by its own stop rule."""
+        """A model in this process ends by its own stop rule."""
         self._stopped = True
         self._within.stop()
 

@@ -64,7 +64,7 @@ class MatrixObserver:
 
 
 def matrix_runs(multirun: Multirun, system: System, *, where: str) -> list[MatrixRun]:
-    """The runs of a system file in its order, each with a name of its own; `where` is that file."""
+    """The runs of a system file in its order, each with a unique name; `where` is that file."""
     if not multirun.runs:
         remedy = 'add multirun: {runs: [{name: "auto.{time}", matrix: {sizer.auto: 1}}]}'
         raise InvalidInput("multirun.runs is empty", where=where, remedy=remedy)

@@ -61,7 +61,7 @@ def measure(
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
 
     `anyway`: a run is resumed even if what it depends on has changed, and marked.
-    `failed`: benchmarks that could not be set up, with the reason; those that can run all the same are run.
+    `failed`: benchmarks that could not be set up, with the reason; launches that can run all the same are made.
     `another`: opens an executor like this one, to clean up after an interrupt. `search_first`: all scripts are searched
     for models before anything is measured; else each before its own models. `on_ended`: called with the run as far as it is
     made whenever benchmarks of these names have had their last launch.
@@ -260,7 +260,7 @@ class _Measurement:
         return run
 
     def _write_beginning(self) -> None:
-        """What changes only when the run grows."""
+        """Writes the files that change only when the run grows."""
         self.folder.write_history(self.history)
         self.folder.write_plan(self.stored)  # before the jobs: whoever reads it meanwhile knows their benchmarks
         self.folder.write_jobs(self.jobs)

@@ -1,6 +1,6 @@
-"""Builds what the next launches measure, several at a time, while nothing is measured.
+"""Builds models for the next launches, several at a time, while nothing is measured.
 
-A build is a job of its own, whose process is forked from one that has imported torch where that is possible. If it fails, its
+A build is a separate job, whose process is forked from one that has imported torch where that is possible. If it fails, its
 stream becomes that of the launch it was for, which is then not made.
 """
 
@@ -34,7 +34,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def still_to_launch(group: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
-    """Of launches that wait for each other, those that were not made yet; of any other group, all."""
+    """Of launches that wait for each other, the ones not made yet; of any other group, all."""
     if group[0][0].turn is None:
         return list(group)
     empty_folder(Path(group[0][0].turn.folder))
@@ -56,7 +56,7 @@ _CORES_EACH = 4
 
 
 class BuildsAhead:
-    """Those of one run. `most`: how many at a time."""
+    """Builds of one run. `most`: how many at a time."""
 
     def __init__(self, folder: Path, executor: Executor, observer: Observer, most: int | None, cores: int) -> None:
         self._folder = folder / ".barrier" / "builds"

@@ -97,7 +97,7 @@ class Surface(Protocol):
         ...
 
     def echo(self, text: str) -> None:
-        """What a program printed."""
+        """Shows a line that a program printed."""
         ...
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ _ITEMS = re.compile(rb'"items":(\d+)[,}]')
 
 
 class _Event(msgspec.Struct):
-    """What is of interest in the other events."""
+    """The fields of interest in the other events."""
 
     event: str
     process: int = 0
@@ -122,7 +122,7 @@ class RunningJob:
         self._paces: dict[int, _Pace] = {}  # by process
 
     def heard(self, values: Mapping[str, object]) -> None:
-        """What its agent says now and then."""
+        """Takes in the values that its agent sends now and then."""
         memory, metrics = values.get("rss_bytes"), values.get("metrics")
         if isinstance(memory, int | float):
             self.memory_bytes = float(memory)
@@ -233,7 +233,7 @@ _GAP = "  "
 
 class Schedule:
     """The launches of a run, and how long is left: from how long launches of the same benchmark took, or others; from how
-    long a script took, searched and measured, for those that are not searched yet."""
+    long a script took, searched and measured, for scripts still to search."""
 
     def __init__(self, plan: Plan, now: float) -> None:
         self.began = now
@@ -251,7 +251,7 @@ class Schedule:
         self.scripts_left, self._scripts = scripts_left, scripts
 
     def place(self, number: int, within: int) -> tuple[int, int]:
-        """What is counted for people: the launch `within` group `number`, and how many there are."""
+        """Numbers for people: the launch `within` group `number`, and how many there are."""
         return min(self._counted[number - 1] + within + 1, self._counted[number]), self._counted[-1]
 
     def share_done(self, number: int, within: int) -> float | None:
@@ -341,7 +341,7 @@ def job_lines(jobs: Sequence[RunningJob], now: float, width: int, most: int) -> 
 
 
 def short_names(jobs: Sequence[Job]) -> list[str]:
-    """What tells the jobs of a launch apart (`D0`, `D1`); nothing for a single one."""
+    """Short distinct names for the jobs of a launch (`D0`, `D1`); empty for a single one."""
     if len(jobs) < 2:
         return [""] * len(jobs)
     last = [job.id.rpartition(".")[2] for job in jobs]

@@ -77,7 +77,7 @@ _MOST_NAMES = 5
 
 
 def clear_leftovers(folder: Path, executor: Executor) -> tuple[Note, ...]:
-    """What a reader of the run should know about it. The caller holds the folder: nobody else measures into it."""
+    """Ends leftovers of earlier attempts, and returns notes about them. The caller holds the folder: nobody else measures into it."""
     return tuple(_notes(executor.end_leftovers(read_marks(folder))))
 
 

@@ -1,4 +1,4 @@
-"""What a user asks for, from the command line or from Python, as checked Options."""
+"""Requests of a user, from the command line or from Python, as checked Options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNSET = object()
 def order_of(
     values: Mapping[str, object], given: Collection[str], *, targets: Sequence[str] = (), command: Sequence[str] = ()
 ) -> RunOrder:
-    """The run that the options ask for; `given`: those that were given, the others have their defaults."""
+    """The run that the options ask for; `given`: options set by the user, the others have their defaults."""
     resume: Any = values.get("resume")
     if resume is not None and Path(resume).is_file():
         # `--resume tasks.cfg` means the newest run of tasks.cfg: a file is no run folder.
@@ -122,7 +122,7 @@ def _script_args(
 
 
 def _arguments(words: Sequence[str], targets: Sequence[str]) -> Sequence[str]:
-    """What follows `--` behind targets: arguments of the scripts among them; InvalidInput for what is plainly a command."""
+    """Words after `--` behind targets: arguments of the scripts among them; InvalidInput for an obvious command."""
     if not INTERPRETER.fullmatch(os.path.basename(words[0])):
         return words
     line = shlex.join(words)

@@ -108,7 +108,7 @@ def _set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Re
 
 
 def plan(order: RunOrder, assume_gpus: int | None = None) -> Plan:
-    """What `run` would do, without doing or writing anything; paths are those of a run that would be called `RUN`.
+    """Plans a run without doing or writing anything; paths are those of a run that would be called `RUN`.
 
     `assume_gpus`: as if the machine had that many GPUs. Raises what `run` would if it refuses all of the benchmarks.
     """
@@ -155,7 +155,7 @@ def resolve_order(order: RunOrder) -> Resolved:
 
 
 def _resolved(order: RunOrder) -> Resolved:
-    """What the options names; of an A/B on both sides, in pairs; of one commit, on its side."""
+    """The benchmarks that the options name; of an A/B on both sides, in pairs; of one commit, on its side."""
     if order.resolved is not None:
         return order.resolved
     nothing = order.resume is not None
@@ -219,7 +219,7 @@ def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> Abst
 
 
 def executor_for(options: Options, base: BaseFolder) -> Executor:
-    """What `--on` names; without it the nodes of the system file, else this machine."""
+    """The executor that `--on` names; without it the nodes of the system file, else this machine."""
     site = Site(
         folder=str(base.path),
         remote_dir=options.remote_dir,
@@ -239,7 +239,7 @@ def _named_system() -> System:
 
 
 def _settings_of(resolved: Resolved, order: RunOrder) -> Options:
-    """Those that say where to run: of the run that is resumed, if what was asked for says nothing about it."""
+    """Options that say where to run: of the resumed run, unless the new options say so themselves."""
     asked = resolved.options
     if order.resume is None or asked.suite_paths is not None or asked.on is not None:
         return asked

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from benchwright import results as kept
 from benchwright.analysis.summary import summarize
 from benchwright.core.decision import Decision
 from benchwright.core.job import Job
@@ -51,7 +52,7 @@ class LaunchStopper:
         return self._decided[alone, before]
 
     def _partners(self, benchmark: str) -> frozenset[str] | None:
-        """Those it alternates with; None: all."""
+        """Benchmarks it alternates with; None: all."""
         pair = self._pairs.get(benchmark)
         return frozenset(name for name, of in self._pairs.items() if of == pair) if pair else None
 
@@ -72,8 +73,7 @@ class LaunchStopper:
 
     def _has_verdict(self, decision: Decision, pair: str, benchmark: str, before: int) -> bool:
         """Whether all metrics of the pair are decided, or its share of the budget is spent."""
-        from benchwright.analysis.comparison.decided import courses, looks_of
-        from benchwright.results.compare import undecided_effects
+        from benchwright.analysis.comparison.ab_verdicts import courses, looks_of
 
         looks = before in looks_of(decision)
         if before == 0 or (not looks and decision.budget_s is None):
@@ -84,7 +84,7 @@ class LaunchStopper:
         if not looks and not over:
             return False
         names = [name for name, of in self._pairs.items() if of == pair]
-        left = undecided_effects(run, names)
+        left = kept.compare.undecided_effects(run, names)
         if not left:  # all decided, or all launches failed
             return True
         spent = over
@@ -126,14 +126,12 @@ class LaunchStopper:
 
 def _half_widths(run: Run, results: list[Result]) -> list[float]:
     """Of the intervals that a reader looks at: of the ratios where benchmarks alternate, else of the medians."""
-    from benchwright.results.compare import compare_alternating, telling_metrics
-
     if len(results) > 1:
-        effects = [e for c in compare_alternating(run, results) for e in c.effects]
+        effects = [e for c in kept.compare.compare_alternating(run, results) for e in c.effects]
         return [
             (e.interval.high - e.interval.low) / 2 / e.ratio for e in effects if e.interval is not None and e.ratio > 0
         ]
-    metrics = telling_metrics(run)
+    metrics = kept.compare.telling_metrics(run)
     return [
         summary.half_width
         for result in results

@@ -1,4 +1,4 @@
-"""What one side of an A/B changes: the folder it stands in, its program, arguments, environment or packages."""
+"""Changes of one side of an A/B: the folder it stands in, its program, arguments, environment or packages."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _called_alike(before: Resolved, after: Resolved) -> tuple[Resolved, Resolved
 def _with_interpreters(
     benchmarks: Sequence[Benchmark], before: SuitePaths, after: SuitePaths
 ) -> tuple[list[Benchmark], SuitePaths]:
-    """An environment of a suite is another one on each side, where the sides have interpreters or requirements of their own."""
+    """A suite's environment differs between the sides if their interpreters or requirements do."""
     paths = {CONTROL: before, TREATMENT: after}
     apart = before.python != after.python
     required = {side: _requirements(b for b in benchmarks if b.side == side) for side in paths}
@@ -243,7 +243,7 @@ def _with_interpreters(
 
 
 def _requirements(benchmarks: Iterable[Benchmark]) -> dict[str, set[object]]:
-    """What each environment is made from, by its name: every file of its folder that may say so, and what the suite adds."""
+    """Ingredients of each environment, by its name: every file of its folder that may name some, and what the suite adds."""
     found: dict[str, set[object]] = {}
     for benchmark in benchmarks:
         if (environment := benchmark.environment) is not None:

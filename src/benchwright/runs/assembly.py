@@ -92,8 +92,8 @@ def result_of(
     workers: int | None = None,
     promises_rate: bool = False,
 ) -> Result:
-    """`launches`: those recorded so far. The first failed one gives the result its reason; if all ended well, the first failed
-    check does. `validations`: layers requested in addition to those that always run. `promises_rate`: a result without a rate
+    """`launches`: the ones recorded so far. The first failed one gives the result its reason; if all ended well, the first failed
+    check does. `validations`: layers requested beside the ones that always run. `promises_rate`: a result without a rate
     has failed."""
     if note := plan.notes.get(benchmark.name):
         benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *note))))

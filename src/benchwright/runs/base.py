@@ -1,4 +1,4 @@
-"""What reading and recording a run asks of its benchmarks' kinds."""
+"""The interface of kinds for reading and recording a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""checksums.sha256: what each stream of a run was when its launch had been recorded, in the format of `sha256sum`.
+"""checksums.sha256: the digest of each stream when its launch had been recorded, in the format of `sha256sum`.
 
-A stream that was changed, cut short or replaced later is told by a note; a launch that was killed has no checksum.
+A stream that was changed, cut short or replaced later gets a note; a launch that was killed has no checksum.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Delivery(Protocol):
 
 
 class OpenDelivery(Protocol):
-    """What an entry point names."""
+    """The object that an entry point names."""
 
     def __call__(self, options: Options, base: Path) -> Delivery | None:
         """None if the options do not ask for it. InvalidInput refuses an option before anything is measured.
@@ -63,7 +63,7 @@ class NotReported(BenchwrightError):
 
 
 def open_deliveries(options: Options, base: Path) -> tuple[Delivery, ...]:
-    """What the options ask for; InvalidInput refuses it now rather than after hours of measuring."""
+    """Opens the deliveries that the options ask for; InvalidInput refuses one now rather than after hours of measuring."""
     loaded = (each for _, each in DELIVERIES.load_all() if not isinstance(each, BrokenPlugin))  # `bw doctor` says so
     return tuple(found for each in loaded if (found := each(options, base)) is not None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
@@ -163,3 +163,15 @@ def _renamed(result: Result, name: str) -> Result:
     replace = msgspec.structs.replace
     launches = tuple(replace(launch, job=f"{name}.R{n}") for n, launch in enumerate(result.launches))
     return replace(result, benchmark=replace(result.benchmark, name=name), launches=launches)
+
+
+def printed_objects(rows: object) -> list[dict[str, object]]:
+    """The objects of a list in a printed document; none if it is no list."""
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def printed_times(name: object, samples: object, statistics: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """A printed record of the samples, in seconds; of the tool's own median if it did not keep them."""
+    kept = samples if isinstance(samples, list) and samples else statistics.get("median", statistics.get("mean"))
+    if kept is not None:
+        yield {"type": name, "metric": "latency", "unit": "s", "values": kept if isinstance(kept, list) else [kept]}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -36,6 +36,15 @@ class Importer(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsOutput(Importer, Protocol):
+    """An importer that also reads its tool's JSON document in the output of a program: a `converter` of specifications."""
+
+    def printed(self, document: Mapping[str, object]) -> Iterator[dict[str, object]]:
+        """Records with `type` (the benchmark), `metric`, `unit` and `value` or `values`; none of another tool's document."""
+        ...
+
+
 # The importers, and importing a file or folder with the right one.
 
 
@@ -52,6 +61,18 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 def importer_named(name: str) -> Importer:
     """The importer that `--from` names."""
     return IMPORTERS.load(name, where="--from")()
+
+
+def output_reader_named(name: str) -> ReadsOutput | None:
+    """The importer of that name, if it reads output."""
+    found = IMPORTERS.load(name)() if name in IMPORTERS else None
+    return found if isinstance(found, ReadsOutput) else None
+
+
+def output_readers() -> list[str]:
+    """The names of importers that read output."""
+    loaded = ((name, made) for name, made in IMPORTERS.load_all() if not isinstance(made, BrokenPlugin))
+    return [name for name, made in loaded if isinstance(made(), ReadsOutput)]
 
 
 def import_results(path: Path, *, tool: str | None = None) -> Imported:
@@ -98,7 +119,7 @@ def _all(broken: list[str]) -> list[Importer]:
 
 
 def _result_files(folder: Path) -> list[Path]:
-    """What may hold results below a folder: regular `*.json` files, and folders of `*.data` or `*.txt`."""
+    """Paths below a folder that may hold results: regular `*.json` files, and folders of `*.data` or `*.txt`."""
     data = {path.parent for end in ("*.data", "*.txt") for path in folder.rglob(end) if path.is_file()}
     return [*sorted(path for path in folder.rglob("*.json") if path.is_file()), *sorted(data)]
 

@@ -20,7 +20,7 @@ def all_runs(runs: Path) -> list[RunFolder]:
 
 
 def by_start(runs: Path, is_meant: Callable[[Path], bool]) -> list[RunFolder]:
-    """Those for which `is_meant` is true, which is asked before anything is opened."""
+    """Runs for which `is_meant` is true, which is asked before anything is opened."""
     begun = []
     for entry in _entries(runs):
         if not is_meant(entry):
@@ -84,7 +84,7 @@ def with_uid(word: str, known: Sequence[RunFolder]) -> RunFolder | None:
 
 
 def named_so(word: str, ids: Sequence[str]) -> list[str]:
-    """The `ids` that `word` means: that id, else runs of that name, else those that begin with it.
+    """The `ids` that `word` means: that id, else runs of that name, else ids that begin with it.
 
     So `train` is the newest run called train, even if one called train2 is newer.
     """

@@ -1,4 +1,4 @@
-"""What was measured with a build: found in the run folders by the name of the build."""
+"""Results of a build: found in the run folders by the name of the build."""
 
 from __future__ import annotations
 

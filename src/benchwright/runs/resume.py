@@ -84,7 +84,7 @@ def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], options: O
 
 
 def _script_of(benchmark: Benchmark) -> tuple[str | None, str | None, str]:
-    """What a model and the script it was found in share."""
+    """The key shared by a model and the script it was found in."""
     return benchmark.workload.script, benchmark.side, str(sorted(benchmark.parameters.items()))
 
 

@@ -219,7 +219,7 @@ class RunFolder:
         self.write("jobs.json", jobs, indent=None)
 
     def read_jobs(self) -> StoredJobs | None:
-        """What was planned; None if that was never written, is damaged or of a later version."""
+        """The planned jobs; None if never written, damaged or of a later version."""
         jobs = self._stored("jobs.json", StoredJobs)
         return jobs if jobs is not None and jobs.version == JOBS_VERSION else None
 
@@ -248,7 +248,7 @@ class RunFolder:
         self.write("machine.json", body | msgspec.to_builtins(machine))
 
     def read_machine(self) -> Machine | None:
-        """What the run was started on."""
+        """The machine that the run was started on."""
         return self._stored("machine.json", Machine)
 
     def write_history(self, history: History) -> None:
@@ -256,7 +256,7 @@ class RunFolder:
         self.write("provenance.json", body | msgspec.to_builtins(history))
 
     def read_history(self) -> History | None:
-        """What the run was started and resumed with."""
+        """Provenance of the run's start and of each resumption."""
         return self._stored("provenance.json", History)
 
     def read_packages(self) -> dict[str, dict[str, str]]:
@@ -286,7 +286,7 @@ class RunFolder:
         self.write("run.json", {"format": "benchwright-run", "version": RUN_VERSION, "state": state} | body)
 
     def read_ending(self) -> Ending:
-        """What only run.json says: how the run ended, and notes about it. Nothing, if it is damaged."""
+        """The part that only run.json holds: how the run ended, and notes about it. Empty if it is damaged."""
         return self._stored("run.json", Ending) or Ending()
 
     def read_run(self) -> dict[str, Any] | None:

@@ -65,7 +65,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def differences(self, benchmarks: tuple[Benchmark, ...], options: Options) -> list[str]:
-        """What differs from this plan, in words; empty if the run may be resumed."""
+        """Differences from this plan, in words; empty if the run may be resumed."""
         before = {b.name: b for b in self.asked or self.benchmarks}
         after = {b.name: b for b in benchmarks}
         lines = [f"{name} was part of the run" for name in before if name not in after]
@@ -122,7 +122,7 @@ def _in_words(value: object) -> str:
 
 
 class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What reading a run needs of a Job; its files are named by its id."""
+    """A Job as far as reading a run needs it; its files are named by its id."""
 
     id: Annotated[str, Meta(pattern=r"^[^/\x00.][^/\x00]*$")]
     benchmark: str

@@ -81,13 +81,13 @@ class FakeRuntime:
 def no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     """These sessions leave none, and to look through all that other tests have imported takes longer than a test."""
     nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, unfreeze=lambda: None)
-    for module in ("model_measurement", "timing"):
+    for module in ("model_measurement", "measured_loops"):
         monkeypatch.setattr(f"benchmodels.measure.{module}.gc", nothing)
 
 
 @pytest.fixture(autouse=True)
 def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmodels.measure.timing.ROUND_NS", 1_000_000)
+    monkeypatch.setattr("benchmodels.measure.measured_loops.ROUND_NS", 1_000_000)
 
 
 INPUTS = {"x": np.arange(6.0, dtype=np.float32).reshape(2, 3)}

@@ -59,7 +59,7 @@ SEQUENCE = [wider, "export", copied]
     [
         ("x = (\n", ":1", "never closed"),
         ("x = 1\n", "", "no SEQUENCE"),
-        ("def get_sequence(): ...\n", "", "MLAgility"),
+        ("def get_sequence(): ...\n", "", "it has get_sequence"),
         ("\nSEQUENCE = []\n", ":2", r"SEQUENCE is \[\]"),
         ("\n\nSEQUENCE = [3]\n", ":3", "has 3"),
         ('SEQUENCE = ["export", "export"]\n', ":1", "twice"),

@@ -26,7 +26,7 @@ FLAGS = {flag for option in OPTIONS.values() for flag in (*option.flags, *option
 def command_of(words: list[str]) -> click.Command:
     """What `bw WORDS` calls."""
     found: click.Command = cli
-    for word in meant(words):
+    for word in cli.with_our_command(click.Context(cli), meant(words)):
         if not isinstance(found, click.Group) or word.startswith("-"):
             break
         inner = found.get_command(click.Context(found), word)
@@ -74,9 +74,11 @@ def test_an_option_that_does_not_exist_is_refused_with_a_remedy(option: str) -> 
 
 
 def test_words_of_mlagility_mean_ours() -> None:
-    assert meant(["cache", "print", "x"]) == ["cache", "stats", "x"]
-    assert meant(["cache", "report", "-d", "A", "B"]) == ["report", "--all", "-d", "A", "B"]
-    assert meant(["cache", "list"]) == ["cache", "list"]
+    context = click.Context(cli)
+    for theirs, ours in (("cache print x", "cache stats x"), ("cache report -d A B", "report --all -d A B")):
+        assert cli.with_our_command(context, theirs.split()) == ours.split()
+    for same in ("cache list", "cache", "cache --json", "runs print", "run report"):
+        assert cli.with_our_command(context, same.split()) == same.split()
     assert meant(["version"]) == ["--version"]
     assert meant(["models", "location"]) == ["find", "--corpora", "location"]
 

@@ -9,6 +9,7 @@ from benchwright.cli.run import command
 from benchwright.cli.spellings import in_our_words
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize(
     ("typed", "ours"),
     [

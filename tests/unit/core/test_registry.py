@@ -91,6 +91,13 @@ def test_of_two_packages_with_one_name_the_first_on_the_path_counts(site: Path) 
     assert found["blue"].package == "two"
 
 
+def test_of_two_copies_of_a_package_only_the_first_is_read(site: Path) -> None:
+    for folder, name in (("first", "blue"), ("second", "violet")):
+        (site / folder).mkdir()
+        install(site / folder, "paint-1.2", f"[{GROUP}]\n{name} = {folder}:thing\n")
+    assert list(find_entry_points(GROUP, [str(site / "first"), str(site / "second")])) == ["blue"]
+
+
 def test_an_unknown_name_is_refused_with_the_nearest_or_with_all(site: Path) -> None:
     install(site, "paint-1.2", f"[{GROUP}]\nviolet = builtins:float\n")
     with pytest.raises(InvalidInput, match=r"--ink: 'violett' is not a colour; did you mean 'violet'\?"):

@@ -886,6 +886,7 @@ def test_the_share_of_time_spent_waiting_for_data_is_kept() -> None:
     assert number(launch, "step_rate") == 10.0
 
 
+@pytest.mark.compat
 def test_a_voir_rate_beside_a_loop_of_ours_keeps_its_own_name() -> None:
     said = ['{"task": "train", "rate": 5.0}'] * 3
     launch = recorded(

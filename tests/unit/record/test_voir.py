@@ -18,6 +18,8 @@ from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 
+pytestmark = pytest.mark.compat
+
 Event = dict[str, Any]
 SECOND = 1_000_000_000
 JOB = builders.job(id="b.D0", benchmark="b", data_file="/s.voir", dialect="voir")

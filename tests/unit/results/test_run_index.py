@@ -167,6 +167,7 @@ def test_a_store_that_cannot_be_used_hides_no_run_of_the_base(kept: Kept, spoil:
     assert said in str(found.trouble)
 
 
+@pytest.mark.compat
 def test_imported_runs_are_listed_with_and_without_a_store(kept: Kept) -> None:
     with kept.results() as results:
         for run in import_results(IMPORTS / "hyperfine.json").runs:

@@ -1,1 +1,1 @@
-"""What several runtimes use: exports, artifacts, torch modules and their sessions, explained failures."""
+"""Shared by runtimes: exports, artifacts, torch modules and their sessions, explained failures."""

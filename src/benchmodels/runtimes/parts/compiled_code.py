@@ -46,7 +46,7 @@ def gpu_models() -> List[str]:
 
 @cache
 def copies_cxx_library(compiler: str) -> bool:
-    """Whether what it links contains a C++ library of its own. Two of them in one process, and torch's code crashes."""
+    """Whether libraries it links contain their own C++ runtime. With two of them in one process, torch's code crashes."""
     if sys.platform != "linux":
         return False
     with tempfile.TemporaryDirectory() as folder:

@@ -72,9 +72,9 @@ def flat_model(captured: Captured, options: RuntimeOptions) -> FlatModel:
 
 
 def export_onnx(captured: Captured, folder: str, options: RuntimeOptions, steps: StepTimer) -> OnnxExport:
-    """StepTimer "export" and "optimise", on the CPU; the weights are in a file of their own, so they may be of any size.
+    """StepTimer "export" and "optimise", on the CPU; weights go into a separate file, so they may be of any size.
 
-    Quantisation comes after it: what is exported then is the model as it is.
+    Quantisation comes later: the model is exported as it is.
     """
     precision = FP32 if options.precision == INT8_DYNAMIC else options.precision
     options = options._replace(device="cpu", precision=precision)
@@ -108,7 +108,7 @@ def export_onnx(captured: Captured, folder: str, options: RuntimeOptions, steps:
 
 
 def _after_export(exported: OnnxExport, flat: FlatModel, sequence: BuildSequence, steps: StepTimer) -> OnnxExport:
-    """What the functions of a build sequence make of it; inputs and outputs must stay."""
+    """The export after the functions of a build sequence; inputs and outputs must stay."""
     arrays = {
         port.port: tensor.float().numpy() if port.dtype == "bfloat16" else tensor.numpy()
         for port, tensor in zip(exported.inputs, flat.tensors)

@@ -1,4 +1,4 @@
-"""What an ONNX model says about its inputs, outputs and weights; `onnx` must be importable."""
+"""Inputs, outputs and weights of an ONNX model; `onnx` must be importable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmodels.types import Value
 
 
 def graph_inputs(model: Any) -> List[Any]:
-    """Those without a value in the file: the others are constants."""
+    """Inputs without a value in the file: the others are constants."""
     initial = {tensor.name for tensor in model.graph.initializer}
     return [value for value in model.graph.input if value.name not in initial]
 

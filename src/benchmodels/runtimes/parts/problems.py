@@ -43,7 +43,7 @@ _NO_COMPILER = re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler|Failed 
 
 
 def explained(stage: str, error: BaseException) -> Unsupported:
-    """What `error`, raised in `stage`, means for the benchmark."""
+    """`error`, raised in `stage`, as a failure with a reason and a remedy."""
     chain = _chain(error)
     for link in chain:
         if isinstance(link, Unsupported):

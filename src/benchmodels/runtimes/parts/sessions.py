@@ -1,4 +1,4 @@
-"""What sessions of several runtimes share, and the arithmetic of their profiles."""
+"""Shared by sessions of several runtimes: streams, closing, and the arithmetic of profiles."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ SINCE = 8  # the compute capability that has it
 
 
 class Arithmetic(NamedTuple):
-    """`precision`: TF32 only where all of it is. `where`: the part of it that is, in words; None: nothing is.
-    `kinds`: those that are."""
+    """`precision`: TF32 only if all of it is. `where`: the part of it that is, in words; None: nothing is.
+    `kinds`: the kinds computed in TF32."""
 
     precision: str
     where: Optional[str] = None
@@ -28,7 +28,7 @@ class Arithmetic(NamedTuple):
 
 
 def allowed_by(backends: Any, capability: Optional[Tuple[int, int]]) -> List[str]:
-    """What torch's settings allow to be computed so. `backends`: torch.backends; `capability` None: not known."""
+    """The kinds of arithmetic that torch's settings let run in TF32. `backends`: torch.backends; `capability` None: not known."""
     if capability is not None and capability[0] < SINCE:
         return []
     return [kind for kind, switch in _switches(backends).items() if _is_on(switch)]
@@ -75,7 +75,7 @@ def _allow(backends: Any, kinds: Collection[str], on: bool) -> None:
 
 
 def as_seen(told: Arithmetic, error: Optional[float], own: Optional[float]) -> Tuple[Arithmetic, Optional[str]]:
-    """What the error says about it: a library need not use TF32 where it may. With what a reader should know.
+    """Corrected by the measured error, since a library need not use TF32 where it may; with a note for the reader.
 
     `error`: relative, of the outputs; `own`: that of the model in float32 on the CPU. None or 0: nothing can be said.
     """
@@ -94,7 +94,7 @@ def as_seen(told: Arithmetic, error: Optional[float], own: Optional[float]) -> T
 
 
 def arithmetic(precision: str, allowed: Collection[str], work: Mapping[str, float]) -> Arithmetic:
-    """What a model computes in that was asked for in `precision`. `work`: its arithmetic by kind; empty: not known."""
+    """The precision actually used for a requested one. `work`: the model's arithmetic by kind; empty: not known."""
     if precision != FP32 or not allowed:
         return Arithmetic(precision)
     if not work:

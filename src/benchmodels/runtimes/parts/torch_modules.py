@@ -82,7 +82,7 @@ def _matmul_precision(torch: ModuleType) -> str:
 
 
 def device_details(options: RuntimeOptions) -> Details:
-    """What else decides how it computes on an accelerator."""
+    """Device and settings that decide how an accelerator computes."""
     if options.device_type != "cuda":
         return {}
     torch = import_module("torch")

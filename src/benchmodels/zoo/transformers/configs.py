@@ -267,7 +267,7 @@ def _usual(kind: Any) -> Details:
 
 
 def _defaults(kind: Any) -> Dict[str, Any]:
-    """Field → default as written, None for those that the class works out."""
+    """Field → default as written; None for defaults that the class computes."""
     if not dataclasses.is_dataclass(kind):
         return {}
     found: Dict[str, Any] = {}

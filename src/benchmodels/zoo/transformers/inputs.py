@@ -205,7 +205,7 @@ def arguments(function: Callable[..., Any]) -> Dict[str, bool]:
 
 
 def special_tokens(config: Any) -> Dict[int, str]:
-    """Ids with a meaning of their own, which text does not contain."""
+    """Ids with a special meaning, which text does not contain."""
     found: Dict[int, str] = {}
     for inside in configs_in(config):
         for name, value in vars(inside).items():

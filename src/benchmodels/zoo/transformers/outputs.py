@@ -14,7 +14,7 @@ USUAL_ATTENTION = "sdpa"
 
 
 class Called(NamedTuple):
-    """`outputs`: those that hold real numbers. `tied`: whether the best of equal numbers were chosen."""
+    """`outputs`: the ones that hold real numbers. `tied`: whether the best of equal numbers were chosen."""
 
     outputs: List[Tensor]
     tied: bool

@@ -1,4 +1,4 @@
-"""What no rule finds, by model type: values that a configuration lacks, sizes at scale tiny, inputs of unusual shapes."""
+"""Exceptions by model type: values that a configuration lacks, sizes at scale tiny, inputs of unusual shapes."""
 
 from __future__ import annotations
 

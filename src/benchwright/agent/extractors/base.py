@@ -123,7 +123,7 @@ class Block:
 
 
 class Hits:
-    """What one scan found: numbers with their lines, matches that were not numbers, and those that were part of one."""
+    """Result of one scan: numbers with their lines, matches that are no numbers, and matches that are part of one."""
 
     __slots__ = ("examples", "lines", "partial", "partial_examples", "unparsed", "values")
 

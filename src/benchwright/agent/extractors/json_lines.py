@@ -79,7 +79,7 @@ def _decode_not_finite(text: str) -> object:
 
 
 def _reach(value: object, path: Sequence[str]) -> object:
-    """What is at the end of the path, a key with dots before a key inside an object."""
+    """The value at the end of the path; a key that contains dots goes before a key inside an object."""
     if not path:
         return value
     if isinstance(value, list):

@@ -59,7 +59,7 @@ Node = tuple[Any, Any]
 
 
 class Knowledge(msgspec.Struct, frozen=True):
-    """What is known of a pattern.
+    """Facts about a pattern.
 
     `literal` is in every line that matches (compare in lower case if `ignores_case`), "" if nothing is known;
     `begins_with_literal`: the engine can search for the start of a match quickly. `fragments` is all literal text.
@@ -82,7 +82,7 @@ class _NotForBlocks(Exception):
 
 
 def understand(pattern: str) -> Knowledge:
-    """What is known of a pattern that `re.compile` accepts."""
+    """Facts about a pattern that `re.compile` accepts."""
     if os.environ.get(SWITCH) == "off":
         return _NOTHING
     try:

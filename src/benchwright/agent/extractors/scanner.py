@@ -209,7 +209,7 @@ class NearestLines:
 
 
 def _shown_line(block: Block, start: int, position: int, end: int) -> LogLine:
-    """What is shown of the line from `start` to `end`: its beginning, or what is around a far `position` in it."""
+    """The line from `start` to `end`, shortened: its beginning, or the text around a far `position`."""
     if position - start > EXAMPLE_CHARS // 2:
         start = position - EXAMPLE_CHARS // 2
     raw = block.raw[start : min(end, start + 4 * EXAMPLE_CHARS)]
@@ -242,7 +242,7 @@ SWITCH = "BENCHWRIGHT_MATCH_LIMIT"
 
 
 def chosen_limit_s(default_s: float) -> float | None:
-    """What the switch says; None: no limit."""
+    """The limit set by the switch; None: no limit."""
     text = os.environ.get(SWITCH, "")
     if text == "off":
         return None

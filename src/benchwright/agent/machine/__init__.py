@@ -1,1 +1,1 @@
-"""What this machine is and how it is doing."""
+"""Facts about this machine, and its state."""

@@ -103,7 +103,7 @@ def _say(**told: object) -> None:
 
 
 class ClockLock:
-    """The clocks of this machine's GPUs, held by a process of their own. CannotLock if they cannot be."""
+    """Locks the clocks of this machine's GPUs, from a separate process. CannotLock if that is impossible."""
 
     def __init__(self, wanted: str, command: Sequence[str] = (sys.executable, "-m", _MODULE)) -> None:
         # In a session of its own: Ctrl-C is for the run, and this must outlive it.

@@ -1,4 +1,4 @@
-"""What this machine is: read in a few milliseconds, from the kernel and NVML."""
+"""Description of this machine, read in a few milliseconds from the kernel and NVML."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def machine_uptime_s() -> float:
 
 
 def _platform() -> str:
-    """What `platform.platform()` returns, without reading the whole interpreter to find the C library's version."""
+    """`platform.platform()`, without reading the whole interpreter to find the C library's version."""
     libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
     uname = os.uname()
     if not LINUX or not libc:

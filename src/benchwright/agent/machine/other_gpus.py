@@ -62,7 +62,7 @@ def intel_gpus(drm: str = DRM) -> list[dict[str, Any]]:
 
 
 def intel_cards(devices: Sequence[str] | None, drm: str = DRM) -> list[str]:
-    """Folders of Intel's GPUs of their own, in the kernel's order; not those built into a processor without energy counter."""
+    """Folders of Intel's discrete GPUs, in the kernel's order; integrated ones lack the energy counter."""
     try:
         names = sorted((name for name in os.listdir(drm) if name[4:].isdigit()), key=lambda name: int(name[4:]))
     except OSError:
@@ -83,7 +83,7 @@ def hwmon(card: str) -> str | None:
 
 
 def chosen(all_: list[Any], tokens: Sequence[str] | None, uuid_of: Any) -> list[Any]:
-    """Those that tokens mean, by number or by the beginning of a UUID; stops at the first that does not exist."""
+    """GPUs that the tokens name, by number or by the beginning of a UUID; stops at the first that does not exist."""
     if tokens is None:
         return all_
     found = []
@@ -108,7 +108,7 @@ def _text(path: str) -> str | None:
 
 
 def number(path: str) -> float | None:
-    """What a file of the kernel says; None if it is not there."""
+    """The number in a file of the kernel; None if there is none."""
     text = _text(path)
     try:
         return None if text is None else float(text)

@@ -1,1 +1,1 @@
-"""What a program prints or reports: its log, followed while it grows."""
+"""Output of a program: its log and its data, followed while they grow."""

@@ -58,7 +58,7 @@ class DataTail:
             self.fd = None
 
     def program_ended(self) -> None:
-        """What comes from now on is not the program's result."""
+        """Anything later is not the program's result."""
         for reader in (self._file, self._log):
             if reader is not None:
                 reader.end_here()

@@ -157,7 +157,7 @@ class JobLog:
         return measured or copied
 
     def program_ended(self) -> None:
-        """What is printed from now on is not the program's result."""
+        """Anything printed later is not the program's result."""
         for reader in self._readers:
             reader.end_here()
 
@@ -209,7 +209,7 @@ class JobLog:
 
 
 class LogSize:
-    """What a log held, counted while it was compressed."""
+    """Size of a log, counted while it was compressed."""
 
     __slots__ = ("bytes", "lines")
 

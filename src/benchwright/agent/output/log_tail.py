@@ -36,7 +36,7 @@ class LogReader:
         return data
 
     def end_here(self) -> None:
-        """What is written from now on is not read."""
+        """Reads nothing that is written from now on."""
         self._limit = max(self.offset, os.fstat(self._fd).st_size)
 
     @property

@@ -107,7 +107,7 @@ def _is_removed(folder: str) -> bool:
 
 
 def _is_ours(folder: str, token: str) -> bool:
-    """The path was read from a file: accept only a group of our own."""
+    """The path was read from a file: accept only a group made by benchwright."""
     inside = folder.startswith("/sys/fs/cgroup/") and ".." not in folder.split("/")
     return inside and bool(TOKEN.fullmatch(token)) and os.path.basename(folder) == f"benchwright-{token}"
 

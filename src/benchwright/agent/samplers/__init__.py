@@ -1,4 +1,4 @@
-"""Samplers: the built-in ones, and those that installed packages add in the group `benchwright.samplers`."""
+"""Samplers: the built-in ones, and ones of installed packages, from the entry-point group `benchwright.samplers`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class SamplerReading:
 
 
 class SampledJob:
-    """What is sampled: all descendants of `root` but `others`, and the accelerators called `devices` (None: all).
+    """The processes to sample: all descendants of `root` but `others`, and the accelerators called `devices` (None: all).
 
     `cpu_before_s`: CPU time of descendants that were reaped before the job began. The tree is walked at most once a round: samplers share what `processes` returns until `begin_round`.
     """
@@ -74,7 +74,7 @@ class Sampler:
     interval_s = 0.0
 
     def sample(self, now_ns: int) -> list[SamplerReading]:
-        """What it reads now; may be empty."""
+        """Readings of this moment; may be empty."""
         raise NotImplementedError
 
     def close(self) -> None:

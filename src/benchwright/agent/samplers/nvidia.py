@@ -69,7 +69,7 @@ class NvidiaSampler(Sampler):
 
 
 class _Strangers:
-    """What programs that benchwright did not start do on a GPU: `others_percent` of the time.
+    """GPU use of programs that benchwright did not start: `others_percent` of the time.
 
     The driver takes as long to answer as for everything else together, so it is asked less often.
     In a container the driver may report pids of another namespace; nothing is reported until one of ours is seen.

@@ -1,4 +1,4 @@
-"""Ends the processes of a launch together once those that report have been stopped early.
+"""Ends the processes of a launch together once the reporting ones have been stopped early.
 
 Where only some processes of a launch report, such as the first of two machines under torchrun, only these know when they
 have been measured enough. The others would wait for them in a collective, and a launcher for its peers, for minutes.

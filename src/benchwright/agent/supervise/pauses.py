@@ -39,7 +39,7 @@ class Pauses:
         self._last_cpu_ns = time.process_time_ns()
 
     def since_last(self, waited_s: float) -> list[tuple[str, int, int]]:
-        """What was paused since the last look, since when and for how many nanoseconds. `waited_s`: how long we meant to wait;
+        """Pauses since the last call: of what, since when, and for how many nanoseconds. `waited_s`: how long we meant to wait;
         time beyond that and our own CPU time is a pause."""
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         late_ns = now_ns - self._last_ns - (cpu_ns - self._last_cpu_ns) - int(waited_s * 1e9)

@@ -211,7 +211,7 @@ class Program:
             self.stopped_ns = None
 
     def sampled(self, devices: Sequence[str] | None) -> SampledJob:
-        """What samplers look at."""
+        """The program as samplers see it."""
         before = self._used_before
         return SampledJob(None, devices, self._start.others, before.ru_utime + before.ru_stime)
 

@@ -1,4 +1,4 @@
-"""What a measured program finds when it starts: its environment, its folders and files."""
+"""Environment, folders and files of a measured program at its start."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def python_path(probe_path: str, environment: Mapping[str, str]) -> str:
 
 
 def probe_configuration(job: Job) -> dict[str, object]:
-    """What benchprobe reads inside the program."""
+    """The configuration that benchprobe reads inside the program."""
     configuration: dict[str, object] = {**job.probe, "stream": job.stream}
     if job.built is not None:
         configuration["built"] = {"since": job.built.since, "beside": job.built.beside}
@@ -73,7 +73,7 @@ def probe_configuration(job: Job) -> dict[str, object]:
 
 
 def start_facts(job: Job, shown: Mapping[str, str], *, is_warm: bool) -> dict[str, object]:
-    """What is written down when it has started. `shown`: its environment, as far as it is kept."""
+    """The `start` event's details. `shown`: the environment, as far as it is kept."""
     flags = {"warm": is_warm, "ahead": job.turn is not None}
     return {
         "argv": (redact_text(job.argv[0]),) if job.shell else redact_words(job.argv),
@@ -124,7 +124,7 @@ def visible_to(job: Job, environment: Mapping[str, str]) -> list[str] | None:
 
 
 def _visible_elsewhere(environment: Mapping[str, str]) -> list[str] | None:
-    """What the variables of AMD and Intel allow: HIP's narrows down what ROCr's leaves; a part of a device counts as it."""
+    """Devices allowed by the variables of AMD and Intel: HIP's narrows down ROCr's; a part of a device counts as the device."""
     rocr, hip = (_words_of(environment.get(f"{name}_VISIBLE_DEVICES")) for name in ("ROCR", "HIP"))
     if rocr is not None and hip is not None:
         return [rocr[int(token)] for token in hip if token.isdigit() and int(token) < len(rocr)]

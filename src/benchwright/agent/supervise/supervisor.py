@@ -278,7 +278,7 @@ class Supervisor:
             self._takedown = self._new_takedown()
 
     def _extend_for_check(self) -> bool:
-        """Once, if it was measured in time: what it does since then has a limit of its own."""
+        """Once, if it was measured in time: checking its outputs has a separate limit."""
         limit_s = self.job.check_timeout_s
         if limit_s is None or self._timeout_s != self.job.timeout_s or not has_event(self.job.stream, _CHECK_BEGINS):
             return False

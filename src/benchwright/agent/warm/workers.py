@@ -59,7 +59,7 @@ class WarmWorkers:
         return worker.pid
 
     def hear(self, ready: list[int]) -> None:
-        """Those that said so are idle, or have ended."""
+        """Workers that reported are idle, or have ended."""
         for worker in [w for w in (*self._idle, *self._busy) if w.orders.fileno() in ready]:
             (self._idle if worker in self._idle else self._busy).remove(worker)
             if _still_there(worker.orders):

@@ -159,7 +159,7 @@ _THRESHOLD = 0.5  # of load and of memory, unless the suite sets another
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layer may need besides the result."""
+    """Context that a layer may need besides the result."""
 
     planned: tuple[tuple[Job, ...], ...] = ()  # the benchmark's launches; empty if the plan is unknown
     machine: Machine | None = None

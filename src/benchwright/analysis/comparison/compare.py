@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.analysis.comparison.alternation import ALTERNATE, alternate
 from benchwright.analysis.comparison.differences import differences
-from benchwright.analysis.comparison.disturbed import DisturbedPairs, disturbed_pairs
+from benchwright.analysis.comparison.disturbances import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import (
     Metrics,
     NotCompared,

@@ -1,4 +1,4 @@
-"""What differs between two runs besides the intended change."""
+"""Differences between two runs besides the intended change."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _benchmark(before: Benchmark, after: Benchmark) -> Iterable[Difference]:
 
 
 def _facts(before: Result, after: Result) -> dict[str, tuple[object, object]]:
-    """What both say of the work of an item: rates of items that are not the same work cannot be compared."""
+    """Work of an item according to both sides: rates of items of different work cannot be compared."""
     old, new = (
         {m.metric: m.samples[-1] for x in r.counted for m in x.measurements if describes_work(m.metric) and m.samples}
         for r in (before, after)

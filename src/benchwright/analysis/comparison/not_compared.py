@@ -1,4 +1,4 @@
-"""What cannot be compared, and whether that counts against the treatment: it failed, is missing, or is not a number."""
+"""Values that cannot be compared, and whether that counts against the treatment: failed, missing, or not a number."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], 
 
 
 def failures(before: Result, after: Result) -> list[NotCompared]:
-    """What failed on either side: without a working control there is no comparison, and that is not a success."""
+    """Failures of either side: without a working control there is no comparison, and that is not a success."""
     if before.status is after.status is Status.SKIPPED:
         return [NotCompared(f"{before.benchmark.name}: skipped in both ({why(after)})", lost=False)]
     same_name = before.benchmark.name == after.benchmark.name

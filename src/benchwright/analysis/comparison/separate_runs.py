@@ -38,7 +38,7 @@ def steadiness(values: Sequence[float]) -> Steadiness:
 
 
 def allowance(sides: Sequence[Steadiness], run_to_run: float | None) -> float:
-    """What a difference must exceed, as a logarithm; for a side that drifts, the whole range of its launches.
+    """The least difference that counts, as a logarithm; for a side that drifts, the whole range of its launches.
 
     `run_to_run` is None for metrics that the machine does not affect, such as memory or a loss.
     """

@@ -17,7 +17,7 @@ _MOST_ADVISED = 200
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict is based on. `allowance`: what a difference must exceed besides 1 and the margin, as a logarithm.
+    """The basis of a verdict. `allowance`: what a difference must exceed besides 1 and the margin, as a logarithm.
 
     `wandered`: the allowance is how far a side's launches drifted on their own. `drift`: how far they were seen to drift,
     as a logarithm.

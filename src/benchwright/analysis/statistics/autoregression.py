@@ -106,5 +106,5 @@ def likely_range(by_place: Numbers) -> tuple[int, int]:
 
 
 def wandering_allowance(dependence: float) -> float:
-    """What wandering noise adds to likelihood ratios by chance: the more, the more each value depends on the one before."""
+    """Likelihood ratio that wandering noise adds by chance: the more, the more each value depends on the one before."""
     return _WANDERING * min(1.0, max(0.0, dependence) / 0.8)

@@ -6,7 +6,7 @@ many launches or a few) or weaker (launches that swing). Each model counts by it
 (restricted maximum likelihood). The stronger a wave is, the less it counts: a machine that wanders says little about neighbours. All
 launches tell how large the noise is, so there are nearly twice as many degrees of freedom as from the differences within pairs.
 
-Launches far from what the others predict are pulled in first. A side that is much noisier than the other has a limit of its own there,
+Launches far from what the others predict are pulled in first. A side that is much noisier than the other has a separate limit there,
 and tells less about the noise than both would: Student's t is that of fewer degrees of freedom. Why this test: docs/decisions/0034-verdicts.md.
 """
 
@@ -69,7 +69,7 @@ def students(values: Numbers, is_treatment: NDArray[np.bool_]) -> Numbers:
 def _pulled_in(noise: Numbers, is_treatment: NDArray[np.bool_], sides: Numbers, models: _Models) -> Numbers:
     """Launches that are far from what the others predict, as far as the limit. If most are predicted exactly, all stay.
 
-    A side that is much noisier than the other has a limit of its own: else most of its launches would be outliers.
+    A side that is much noisier than the other has a separate limit: else most of its launches would be outliers.
     """
     strengths = noise @ models.waves.T
     weights = _weights(strengths, sides, models)

@@ -62,7 +62,7 @@ class CloudSource:
         return found
 
     def _trouble(self, error: Exception) -> Exception:
-        """Each library has exceptions of its own; those that fsspec promises cannot be helped by another attempt."""
+        """Each library raises its own exceptions; for those fsspec promises, another attempt is useless."""
         head = f"{self._name}: cannot fetch {self._url}"
         message = str(error).strip().partition("\n")[0][:200] or type(error).__name__
         if isinstance(error, FileNotFoundError | IsADirectoryError):

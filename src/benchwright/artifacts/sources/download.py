@@ -39,7 +39,7 @@ class TemporaryTrouble(Exception):
 
 
 class StartOver(TemporaryTrouble):
-    """What was fetched so far does not fit what comes now."""
+    """The part fetched so far does not fit what follows."""
 
 
 class NotModified(Exception):

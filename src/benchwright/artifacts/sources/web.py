@@ -105,7 +105,7 @@ class WebSource:
         return read
 
     def _trouble(self, error: Exception) -> Exception:
-        """What an exception of the standard library means."""
+        """An exception of the standard library as a final or a temporary failure."""
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         head = f"{self._name}: cannot fetch {self.shown}"
         if isinstance(reason, ssl.SSLCertVerificationError):

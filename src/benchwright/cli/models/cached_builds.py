@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.artifacts.builds import BuildInventory
 from benchwright.artifacts.inventory import CacheEntry, CacheFilter, is_called, refuse_unknown
-from benchwright.cli.options import options
+from benchwright.cli.options import label_pairs, options
 from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import ask, terminal_width
 from benchwright.core.errors import InvalidInput, did_you_mean
@@ -20,7 +20,6 @@ from benchwright.core.quantities import format_bytes, format_duration
 from benchwright.report.document import Cell, Column, Field, table_of, word
 from benchwright.report.text.layout import table_lines
 from benchwright.report.text.numbers import format_value
-from benchwright.runs import results_by_build
 from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
@@ -40,14 +39,6 @@ runtime_option = click.option(
 )
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
-
-
-def label_pairs(labels: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """InvalidInput for one without a value."""
-    for label in labels:
-        if not all(label.partition("=")[::2]):
-            raise InvalidInput(f"'{label}' is not a label", where="--label", remedy="write KEY=VALUE")
-    return tuple((label.partition("=")[0], label.partition("=")[2]) for label in labels)
 
 
 @click.command(epilog="Example: benchwright cache stats bert_google_8c1f02aa")
@@ -161,6 +152,8 @@ def _called(entries: Sequence[CacheEntry], name: str) -> list[CacheEntry]:
 
 
 def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: bool, base: str | None) -> str:
+    from benchwright.runs.results_by_build import results_of_build  # what it imports costs more than the command
+
     folder = BaseFolder.choose(base, os.environ)
     names = dict.fromkeys(entry.name for entry in entries)
     if as_json:
@@ -168,7 +161,7 @@ def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: b
         for name in names:
             same = [entry for entry in entries if entry.name == name]
             builds = [msgspec.to_builtins(entry) | inventory.manifest(entry) for entry in same if entry.kind == "build"]
-            results = msgspec.to_builtins(results_by_build.results_of_build(folder, name))
+            results = msgspec.to_builtins(results_of_build(folder, name))
             bodies.append({"name": name, "labels": _labels(same), "builds": builds, "results": results})
         return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1)
     lines: list[str] = []
@@ -179,7 +172,7 @@ def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: b
             lines += (
                 _build_lines(entry, inventory.manifest(entry)) if entry.kind == "build" else ["   no build is kept"]
             )
-        lines += _result_lines(results_by_build.results_of_build(folder, name))
+        lines += _result_lines(results_of_build(folder, name))
     return "\n".join(lines)
 
 

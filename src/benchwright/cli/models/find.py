@@ -46,7 +46,7 @@ Examples:
 
 
 class _FindCommand(PassingCommand):
-    """What follows `--` are arguments of the scripts."""
+    """Words after `--` are arguments of the scripts."""
 
     passed = "[-- ARGS...]"
 
@@ -194,7 +194,7 @@ def zoo_models(targets: Sequence[str], pythons: ZooPythons, values: Mapping[str,
 
 
 def show_zoo_models(models: Sequence[ListedModel], pythons: ZooPythons, *, as_json: bool) -> None:
-    """A line each, or JSON; and which zoos have environments of their own."""
+    """A line each, or JSON; and which zoos have separate environments."""
     for zoo in sorted({model.zoo for model in models}):
         if folder := pythons.own(zoo):
             click.echo(f"{zoo}: listed from its own environment, {folder}; --python chooses another", err=True)

@@ -18,8 +18,6 @@ from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.comparison import Verdict
 from benchwright.core.errors import InvalidInput
 from benchwright.core.revision import parse_revision
-from benchwright.regress.builds import BuildRecipe, checked_recipe
-from benchwright.regress.explain_report import explanation_text
 from benchwright.report.tables.ab import ab_text
 
 if TYPE_CHECKING:
@@ -133,12 +131,13 @@ def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
     )
     width = terminal_width()
     return "".join(
-        f"\n{explanation_text(each, width=width)}" for each in regress.explain_pairs.explanations(asked, observer)
+        f"\n{regress.explain_report.explanation_text(each, width=width)}"
+        for each in regress.explain_pairs.explanations(asked, observer)
     )
 
 
 def _files(own: dict[str, Any]) -> dict[str, str]:
-    """What to write, with its format; InvalidInput before anything is measured."""
+    """Files to write, with their formats; InvalidInput before anything is measured."""
     files = {file: chosen_format("ab", None, file, as_json=False) for file in own["output"]}
     files |= dict.fromkeys(own["markdown"], "markdown")
     for file, format_ in files.items():
@@ -159,7 +158,9 @@ def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> regre
         control=parse_revision(own["control"], "--control"),
         treatment=None if treatment is None else parse_revision(treatment, "--treatment"),
         repository=own["repo_dir"],
-        recipe=checked_recipe(BuildRecipe(command=own["build"], python=order.options.python)),
+        recipe=regress.builds.checked_recipe(
+            regress.builds.BuildRecipe(command=own["build"], python=order.options.python)
+        ),
         decision=decision,
         fail_on=own["fail_on"],
     )

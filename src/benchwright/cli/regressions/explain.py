@@ -55,7 +55,7 @@ def command(
     """Say why the treatment is slower: work or waiting, which operators, memory, and what else differs.
 
     RUN has both sides: an A/B, or commands measured together. The timed launches are never profiled; --profile makes
-    others, in a run of their own.
+    others, in a separate run.
     """
     format_ = chosen_format("explain", format_, output, as_json=as_json, known=("screen", "markdown", "json"))
     if len(runs) > 2 or (between and len(runs) != 1):

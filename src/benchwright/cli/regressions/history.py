@@ -66,7 +66,7 @@ def command(
     """Show where a benchmark BENCH became slower or faster, over all its runs. BENCH may be a glob; without it, the benchmark of
     the last run.
 
-    Each machine and setting is a series of its own. Noise that wanders, outliers and runs on a busy machine are not taken for
+    Each machine and setting is a separate series. Noise that wanders, outliers and runs on a busy machine are not taken for
     changes. Twelve runs or more are needed.
     """
     format_ = chosen_format("history", format_, output, as_json=as_json)

@@ -37,7 +37,7 @@ def targets(notify: tuple[str, ...]) -> list[Target]:
 
 
 def tell(notice: Notice, chosen: list[Target], base: Path, code: int, observer: Observer | None = None) -> int:
-    """Sends the notice and returns the exit code: `code`, unless a success could not be told to anyone who asked."""
+    """Sends the notice and returns the exit code: `code`, unless it is a success and no receiver could be reached."""
     from benchwright.regress.notify.notify import notify
 
     return notify(notice, chosen, observer or _Lines(), spool=base).exit_code(code)

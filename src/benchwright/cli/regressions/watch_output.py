@@ -1,4 +1,4 @@
-"""What `benchwright watch` shows: a few lines for each commit, or a line of JSON."""
+"""Output of `benchwright watch`: a few lines for each commit, or a line of JSON."""
 
 from __future__ import annotations
 

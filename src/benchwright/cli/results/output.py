@@ -21,7 +21,7 @@ output_option = click.option(
 def chosen_format(
     command: str, given: str | None, output: str | None, *, as_json: bool, known: Sequence[str] = ()
 ) -> str:
-    """What --format says, else --json, else the file's ending, else `screen`. `known`: the only formats of the command."""
+    """The format by --format, else by --json, else by the file's ending, else `screen`. `known`: the only formats of the command."""
     if as_json and given not in (None, "json"):
         raise InvalidInput(
             f"--json and --format {given} contradict each other", where=command, remedy="drop one of them"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from benchwright import results as kept
-from benchwright.cli.models.cached_builds import label_pairs
-from benchwright.cli.options import options
+from benchwright.cli.options import label_pairs, options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
 from benchwright.cli.store_options import open_results
@@ -56,7 +55,7 @@ _OPTIONS = [
 
 
 class FormatOption(click.Option):
-    """Its help lists the formats that are built in, and those that installed packages add."""
+    """Its help lists the built-in formats, and formats of installed packages."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         from benchwright.report.registry import REPORTERS
@@ -213,7 +212,7 @@ def _report_corpus(
 
 
 def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> kept.scores.Scoring:
-    """What the options ask for; `results` finds the run to compare with."""
+    """The scoring that the options ask for; `results` finds the run to compare with."""
     return kept.scores.Scoring(
         rule=values["score"],
         weights=None if values["config"] is None else _weights(values["config"], base),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def search_batches(order: RunOrder, progress: Progress, *, as_json: bool) -> int:
-    """Looks for the largest batch of every benchmark whose size is ours to choose; each trial is a run of its own."""
+    """Looks for the largest batch of every benchmark whose size is ours to choose; each trial is a separate run."""
 
     def tell(benchmark: str, size: int, trial: Trial) -> None:
         with progress.aside():

@@ -16,7 +16,7 @@ from benchwright.kinds.suite.system_file import read_system
 
 
 def show_sent(on: str | None, system: str | None, folder: str | None, *, clean: bool, as_json: bool) -> int:
-    """What was sent to machines that share no file system with this one, or its removal; 1 if one could not be reached."""
+    """Lists files sent to machines that share no file system with this one, or removes them; 1 if one could not be reached."""
     if (on is None) == (system is None):
         raise InvalidInput(
             "name a machine, or a file with nodes", where="devices --sent", remedy="give --on ssh:HOST or --system FILE"

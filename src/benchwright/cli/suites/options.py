@@ -46,7 +46,7 @@ def outcome_options(function: AnyFunction) -> AnyFunction:
 
 
 class PhaseOutcome(Protocol):
-    """What became of a group or a benchmark in a phase."""
+    """Outcome of a phase for a group or a benchmark."""
 
     @property
     def name(self) -> str: ...

@@ -22,7 +22,7 @@ EPILOG = "Example: benchwright resolve suite.yaml --select nlp --override '*.max
 def command(suite: str | None, configs: tuple[str, ...], system: str | None, as_json: bool, **chosen: Any) -> None:
     """Print SUITE with includes, inheritance, matrices and defaults resolved; placeholders stay.
 
-    Of a task file: its tasks, those that need GPUs too, whatever this machine has.
+    Of a task file: its tasks, including tasks that need GPUs this machine lacks.
     """
     named = [*filter(None, [suite]), *configs]
     if len(named) > 1:

@@ -20,7 +20,7 @@ from benchwright.runs.base_folder import BaseFolder
 
 
 def install_zoos(values: dict[str, Any], *, quiet: bool) -> list[Installed]:
-    """What the models of zoos and corpora need, as the options of `bw install` say."""
+    """Installs the packages that models of zoos and corpora need, by the options of `bw install`."""
     if values["suites"]:
         raise InvalidInput("a suite and a zoo are named", where="--zoo", remedy="install one at a time")
     python = values["python"] or default_python()
@@ -42,7 +42,7 @@ def _own_options(values: dict[str, Any], python: str) -> OwnEnvironmentOptions:
 
 
 def _words_given(values: dict[str, Any]) -> list[str]:
-    """Those options that a second command for the same zoo needs, too."""
+    """Options that a second command for the same zoo needs, too."""
     one = {"--base": values["base"], "--python": values["python"], "--index-url": values["index_url"]}
     one["--installer"] = values["installer"]
     many = {"--index": values["indexes"], "--find-links": values["find_links"]}

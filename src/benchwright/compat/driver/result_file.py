@@ -44,6 +44,7 @@ class DriverReporter:
     """The text of `dlbenchmark_result.json`."""
 
     name = "driver"
+    why_one_run = "a file of the driver holds one run"
 
     def render(self, report: Report) -> str:
         results = driver_results(

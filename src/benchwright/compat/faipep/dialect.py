@@ -1,4 +1,4 @@
-"""What FAI-PEP's specifications count on: its scripts, one thread for programs on a host, and the flags of its programs."""
+"""Assumptions of FAI-PEP's specifications: its scripts, one thread for programs on a host, and the flags of its programs."""
 
 from __future__ import annotations
 

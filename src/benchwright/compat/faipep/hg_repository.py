@@ -67,7 +67,7 @@ class HgRepository:
             raise CannotMeasure(f"{self.root}: {error}") from None
 
     def _along_first_parents(self, revisions: str, until: Commit) -> list[Commit]:
-        """Of `revisions`, those that lead to `until`, the oldest first."""
+        """The first-parent ancestry of `until` within `revisions`, the oldest first."""
         try:
             known = {each.hash: each for each in self._log(revisions)}
         except CommandFailed as error:

@@ -36,7 +36,7 @@ class SideSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Launch(msgspec.Struct, frozen=True):
-    """What our export says about one launch."""
+    """One launch according to our export."""
 
     values: int
     warmup_values: list[Any] = []
@@ -44,7 +44,7 @@ class _Launch(msgspec.Struct, frozen=True):
 
 
 class _Own(msgspec.Struct, frozen=True):
-    """What our export adds to a record."""
+    """The part of a record that our export adds."""
 
     metric: str
     launches: list[_Launch]
@@ -59,7 +59,7 @@ Naming = Mapping[tuple[str, str, str | None], Measurement]
 
 
 def naming_of(records: Iterable[RecordBody], model: str) -> Naming:
-    """What records of this type, metric and unit are called here; only together do they show what an operator is."""
+    """Our names for records of this type, metric and unit; only together do they show what an operator is."""
     made = series_of([_observer_record(record) for record in records], model)
     return {(series.type, series.metric, series.measurement.unit): series.measurement for series in made}
 

@@ -18,7 +18,7 @@ _HEAD = "{node} {date|hgdate} {branch}"
 
 
 class Mercurial:
-    """What `--repo hg` names."""
+    """The version control of `--repo hg`."""
 
     marker = ".hg"
 

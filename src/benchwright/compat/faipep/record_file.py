@@ -39,7 +39,7 @@ class RecordBody(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> dict[str, object]:
-        """What is said beside the numbers."""
+        """Fields beside the numbers."""
         told = {"num_runs": self.num_runs, "info_string": self.info_string, "regressed": self.regressed}
         return {key: value for key, value in told.items() if value not in (None, "")}
 
@@ -62,7 +62,7 @@ def is_meta(body: object) -> bool:
 
 
 def meta_in(folder: Path) -> dict[str, Any] | None:
-    """What meta.txt says; None if there is none that can be read."""
+    """The content of meta.txt; None if there is none that can be read."""
     body = body_of(folder / META_FILE)
     return body if isinstance(body, dict) and is_meta(body) else None
 

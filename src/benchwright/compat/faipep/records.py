@@ -1,4 +1,4 @@
-"""What one metric of a test becomes in FAI-PEP's form: a record, with its values in the unit the program printed.
+"""One metric of a test in FAI-PEP's form: a record, with its values in the unit the program printed.
 
 Besides the fields of FAI-PEP a record has `benchwright`, which holds what those cannot: warm-up samples, which launch took
 which values, our name and labels. Other tools skip it.
@@ -169,7 +169,7 @@ def _series(of_launches: Sequence[Measurement | None], launches: Sequence[Launch
 
 
 def _as_printed(m: Measurement, launch: Launch) -> Mapping[str, object] | None:
-    """What the gatherer of specifications noted about the records that became this measurement."""
+    """The gatherer's note about the records that became this measurement."""
     part = m.labels.get(OP, m.labels.get("type"))
     for told in launch.facts.get("records") or ():
         if told.get("as") == m.metric and (part is None or told.get("type") == part):

@@ -18,7 +18,7 @@ from benchwright.options.table import Options
 
 
 def open_reporters(options: Options, base: Path) -> FaiPepDelivery:
-    """What the options ask for; refused now rather than after hours of measuring."""
+    """Opens the reporters that the options ask for; refuses them now rather than after hours of measuring."""
     local, remote = options.local_reporter, options.remote_reporter
     if local is not None:
         local = os.path.abspath(os.path.expanduser(local))
@@ -92,7 +92,7 @@ class FaiPepDelivery:
         return all(each.content.endpoint != endpoint for each in left)
 
     def _write(self, run: Run, benchmarks: Collection[str]) -> None:
-        """Those that are not written yet. InvalidInput or CannotWrite says why one could not be written."""
+        """Writes the reports not written yet. InvalidInput or CannotWrite says why one could not be written."""
         if self._local is None:
             return
 

@@ -1,4 +1,4 @@
-"""What FAI-PEP's harness reports about a test: where, when and of what it was measured, and a record for each metric."""
+"""Reports of FAI-PEP's harness about a test: where, when and of what it was measured, and a record for each metric."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HarnessReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HarnessReports(msgspec.Struct, frozen=True, kw_only=True):
-    """Those of a run; `left_out`: tests that have none, and why."""
+    """Reports of a run; `left_out`: tests that have none, and why."""
 
     reports: tuple[HarnessReport, ...]
     left_out: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
 def summary_of(
     values: Sequence[float], wanted: Sequence[str] = (), printed: Mapping[str, float] = {}
 ) -> dict[str, float | None]:
-    """What the program `printed` itself, else the usual statistics, or those `wanted` and the median.
+    """Statistics the program `printed` itself, else the usual ones, or those `wanted` and the median.
 
     None where one has no value; empty for no values.
     """

@@ -7,6 +7,7 @@ nothing else: then its median is imported as one number.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,13 @@ from benchwright.runs.imported_run import (
     measurement,
     not_measured,
     one_launch,
+    printed_objects,
 )
 
 TOOL = "google-benchmark"
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")  # before version 1.5 only the name shows it
+_PRINTED_AGGREGATE = re.compile(r"_(mean|median|stddev|cv|min|max|BigO|RMS)$")
 _UNITS = {"bytes_per_second": "B/s", "items_per_second": "items/s"}
 _BUILD_NOTE = "google-benchmark's own library is a debug build: its times are too long"
 
@@ -128,6 +131,24 @@ class GoogleBenchmarkImporter:
             labels={"tool_version": context.library_version} if context.library_version else {},
             notes=(_BUILD_NOTE,) if context.library_build_type == "debug" else (),
         )
+
+    def printed(self, document: Mapping[str, object]) -> Iterator[dict[str, object]]:
+        for row in printed_objects(document.get("benchmarks")):
+            if "real_time" not in row or _is_statistic(row) or row.get("error_occurred") or row.get("skipped"):
+                continue
+            name, unit = row.get("run_name") or row.get("name"), row.get("time_unit", "ns")
+            yield {"type": name, "metric": "latency", "unit": unit, "value": row["real_time"]}
+            if "cpu_time" in row:
+                yield {"type": name, "metric": "cpu_time", "unit": unit, "value": row["cpu_time"]}
+            for counter, value in row.items():
+                if counter not in _Row.__struct_fields__ and is_number(value):
+                    yield {"type": name, "metric": counter, "value": value}
+
+
+def _is_statistic(row: Mapping[str, object]) -> bool:
+    if "run_type" in row:
+        return row["run_type"] != "iteration"
+    return _PRINTED_AGGREGATE.search(str(row.get("name", ""))) is not None
 
 
 def _sample(file: ForeignFile, index: int, raw: dict[str, Any]) -> _Sample:

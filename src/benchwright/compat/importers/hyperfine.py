@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,15 @@ from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
 from benchwright.core.summary import PEAK_RSS
 from benchwright.runs.foreign_json import body_of, load, shaped
-from benchwright.runs.imported_run import as_text, at, make_machine, make_run, measurement
+from benchwright.runs.imported_run import (
+    as_text,
+    at,
+    make_machine,
+    make_run,
+    measurement,
+    printed_objects,
+    printed_times,
+)
 
 TOOL = "hyperfine"
 
@@ -54,6 +63,11 @@ class HyperfineImporter:
             results.append(_result(found, position))
             position += len(results[-1].launches)
         return make_run(file, TOOL, results, machine=make_machine(), started=None)
+
+    def printed(self, document: Mapping[str, object]) -> Iterator[dict[str, object]]:
+        for row in printed_objects(document.get("results")):
+            if "command" in row:
+                yield from printed_times(row["command"], row.get("times"), row)
 
 
 def _result(found: _Result, position: int) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from benchwright.runs.imported_run import (
     measurement,
     not_measured,
     one_launch,
+    printed_objects,
+    printed_times,
 )
 
 TOOL = "pytest-benchmark"
@@ -104,6 +106,12 @@ class PytestBenchmarkImporter:
             labels=_labels(body),
             notes=(_NO_SAMPLES,) if bare else (),
         )
+
+    def printed(self, document: Mapping[str, object]) -> Iterator[dict[str, object]]:
+        for row in printed_objects(document.get("benchmarks")):
+            stats = row.get("stats")
+            if isinstance(stats, dict):
+                yield from printed_times(row.get("fullname") or row.get("name"), stats.get("data"), stats)
 
 
 def _result(found: _Benchmark, position: int) -> Result:

@@ -31,7 +31,7 @@ _SKIPPED = re.compile(r"Skip .+? because the following capability is not satisfi
 
 
 class Energy(NamedTuple):
-    """What accelerators used, and between which samples."""
+    """Energy of the accelerators, and the time between the first and the last sample."""
 
     kilojoules: float
     elapsed_s: float
@@ -81,7 +81,7 @@ class JobFile(msgspec.Struct, kw_only=True):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What distinguishes it from processes that ran alongside."""
+        """The part of its tag that distinguishes it from processes that ran alongside."""
         return tuple(part for part in self.tag[1:] if not _LAUNCH.fullmatch(part))
 
     @property

@@ -79,7 +79,7 @@ class MilabenchPlan(msgspec.Struct, frozen=True):
 
 
 def own_plan(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, fill: Fill) -> MilabenchPlan:
-    """What the folder's benchfile plans. `fill` fills the placeholders of a word. InvalidInput names the file and line of a
+    """The plan of the folder's benchfile. `fill` fills the placeholders of a word. InvalidInput names the file and line of a
     plan that fails or that we cannot run."""
     folder = place.folder
     path = os.path.join(folder.path, BENCHFILE)
@@ -120,7 +120,7 @@ def _seat(process: PlannedProcess) -> tuple[object, ...]:
 
 
 def _renamed(process: PlannedProcess, before: int) -> PlannedProcess:
-    """With a tag of its own, where `before` others have the same one: each process has files of its own here."""
+    """With a unique tag, where `before` others have the same one: each process writes separate files."""
     return msgspec.structs.replace(process, tag=(*process.tag, str(before))) if before else process
 
 
@@ -152,7 +152,7 @@ def _together(steps: Sequence[PlannedProcess], path: str) -> PlannedProcess:
 
 
 def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts) -> dict[str, Any]:
-    """What the benchfile finds as its configuration and around it."""
+    """The benchfile's configuration and environment."""
     placement, folder = benchmark.placement, place.folder
     plan = {"method": "per_gpu" if placement.per_device else "njobs", "n": placement.jobs}
     system = described_system(place, facts, "run")

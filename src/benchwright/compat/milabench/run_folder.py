@@ -158,7 +158,7 @@ def _skipped(name: str, files: list[JobFile]) -> Result:
 
 
 def _seats(jobs: list[JobFile]) -> dict[str, int]:
-    """The number of each file's process among those that ran together: the same in every launch."""
+    """The number of each file's process within its launch: the same in every launch."""
     ordered = sorted(jobs, key=lambda job: _in_order(job.stem))
     places = list(dict.fromkeys(job.place for job in ordered))
     if len({(job.launch, job.place) for job in jobs}) == len(jobs):

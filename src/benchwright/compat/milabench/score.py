@@ -133,7 +133,7 @@ def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
 
 
 def _counted(result: Result) -> list[Launch]:
-    """The launches that milabench's report reads; of its own files, the finished ones."""
+    """The launches that milabench's report reads; of files that milabench wrote, the finished ones."""
     return [x for x in result.launches if not x.warmup and _facts(x).get("counted", True)]
 
 

@@ -67,7 +67,7 @@ def _add(writer: Any, event_of: Any, measurement: Measurement, started: float, *
 
 
 def _about(run: Run, result: Result, launch: Launch) -> str:
-    """What a number cannot be read without, as Markdown."""
+    """Context of the numbers, as Markdown."""
     ended = " ".join(filter(None, (launch.status.value, launch.reason and launch.reason.words, launch.detail)))
     rows = {
         "benchmark": result.benchmark.name,

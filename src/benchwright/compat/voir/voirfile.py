@@ -30,7 +30,7 @@ ALL, SOME = 1, 2
 
 
 class Together:
-    """What an early stop does at each observation and step. `log` writes a line, `leave` ends the program."""
+    """Early stop of processes that run together. `log` writes a line, `leave` ends the program."""
 
     def __init__(
         self,

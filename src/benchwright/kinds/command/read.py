@@ -132,7 +132,7 @@ def line_benchmark(
 
 
 def plain_name(benchmark: Benchmark) -> str:
-    """What a command is called by itself, whatever it is measured together with."""
+    """Name of a command by itself, whatever it is measured together with."""
     words = words_of(benchmark)
     while len(words) > 1 and _ASSIGNMENT.match(words[0]):  # what a shell sets for the command is not its name
         words.pop(0)
@@ -140,7 +140,7 @@ def plain_name(benchmark: Benchmark) -> str:
 
 
 def name_of(argv: Sequence[str]) -> str:
-    """What to call a command: its script (`train.py`) or module behind an interpreter, else its program."""
+    """Name of a command: its script (`train.py`) or module behind an interpreter, else its program."""
     program = os.path.basename(argv[0]) or argv[0]
     if not INTERPRETER.fullmatch(program):
         return program

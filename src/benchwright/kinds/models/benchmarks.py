@@ -241,7 +241,7 @@ def _without_model(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
 
 
 def _why_not(model: FoundModel, discovery: ScriptDiscovery) -> str:
-    """What the script itself says counts more than that the model was not called."""
+    """Why it was not measured; a failure of the script goes before that the model was not called."""
     if discovery.trouble is not None and model.mode == NEVER_CALLED:
         return f"the script failed before calling it: {discovery.trouble}"
     return model.why_not_measured

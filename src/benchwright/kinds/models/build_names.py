@@ -1,4 +1,4 @@
-"""What people call the build of a model, and the labels that are kept with it."""
+"""The name of a model's build for people, and the labels that are kept with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measured model reports besides its loop: its identity, its build, whether its outputs are right."""
+"""Reports of a measured model besides its loop: its identity, its build, whether its outputs are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a whole generation took: to its first token, for each further one, and tokens per second."""
+"""Times of a whole generation: to its first token, for each further one, and tokens per second."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class ModelPlanner(PlainPlanner):
 
 
 def imports_of(model: Model) -> tuple[str, ...]:
-    """What can be imported before its process is forked. A script may set what the compiler reads when it is imported."""
+    """Modules to import before its process is forked. A script may set what the compiler reads when it is imported."""
     compiler = OF_COMPILERS if model.script is None and known_runtime(model.runtime).inductor else ()
     if model.zoo is None:
         return (*_TORCH, *compiler)
@@ -123,7 +123,7 @@ def imports_of(model: Model) -> tuple[str, ...]:
 
 
 def _build_of(model: Model, probe: Mapping[str, Mapping[str, object]]) -> JobBuild:
-    """What is built is a module of torch, except from a file of another runtime."""
+    """The build of a module of torch, except from a file of another runtime."""
     from_torch = model.file is None or model.file.endswith(".pt2")
     only = {"models": {**probe["models"], "stops_after": model.stops_after or "ahead", "lean": False}}
     imports = (*imports_of(model), *(OF_EXPORTS if known_runtime(model.runtime).through_onnx else ()))

@@ -63,7 +63,7 @@ def parse_labels(line: str) -> dict[str, str]:
 
 
 def faults_of(path: Path) -> list[str]:
-    """What a script of a corpus should have and lacks, in words: labels that can be read, and a docstring."""
+    """Faults of a script of a corpus, in words: labels that cannot be read, no docstring."""
     notes = read_notes(path)
     found = _LABELS.fullmatch(source_text(path).partition("\n")[0].strip().lstrip("\ufeff"))
     wrong = [] if found is None else [word for word in found[1].split() if not _LABEL.fullmatch(word)]

@@ -54,7 +54,7 @@ def shared_names(options: Options) -> frozenset[str]:
 
 
 def _share_of(scripts: Iterable[str], options: Options) -> list[str]:
-    """Those of this shard, in the order to run them; the same for the same seed, on every machine."""
+    """Scripts of this shard, in the order to run them; the same for the same seed, on every machine."""
     found = list(scripts)
     if options.shuffle:
         found.sort(key=os.path.basename)  # what is shuffled is the same wherever the folder lies

@@ -1,4 +1,4 @@
-"""What the time of a launch went into that was ended for taking too long, and in which part one crashed."""
+"""Where the time of a launch went that was ended for taking too long, and in which part one crashed."""
 
 from __future__ import annotations
 

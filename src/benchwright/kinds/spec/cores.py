@@ -31,7 +31,7 @@ def cores_in_list(text: str) -> tuple[int, ...]:
 
 
 def present(wanted: Sequence[int], usable: Sequence[int]) -> tuple[tuple[int, ...], str | None]:
-    """Those of `wanted` that can be used, and what to say if some cannot."""
+    """The usable ones of `wanted`, and a note if some are not."""
     there = tuple(core for core in wanted if core in usable)
     if len(there) == len(wanted):
         return there, None

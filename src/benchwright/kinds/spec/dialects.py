@@ -14,7 +14,7 @@ ENTRY_POINT_GROUP = "benchwright.spec_dialects"
 
 
 class SpecDialect(Protocol):
-    """What one tool gives its tests, beside what they say themselves. Names of ours cannot be replaced."""
+    """Additions of one tool to its tests. Our own names cannot be replaced."""
 
     def folders(self) -> Mapping[str, str]:
         """Placeholder → folder that comes with the tool. Scripts below it that end in .py are started with Python."""

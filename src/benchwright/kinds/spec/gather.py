@@ -1,4 +1,4 @@
-"""What a test's program reported: records of its observer, its outputs against golden ones, its power."""
+"""Reports of a test's program: records of its observer, its outputs against golden ones, its power."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN = 3
 
 
 def reader_for(test: SpecTest) -> OutputReader | None:
-    """What reads the output of the test's program; None: only patterns do."""
+    """The reader of the output of the test's program; None: only patterns read it."""
     converter = test.converter
     name, args = (converter.name, converter.args) if converter is not None else (None, {})
     return reader_of(name, args, test.observer, test.framework or test.format)

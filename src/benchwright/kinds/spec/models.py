@@ -107,7 +107,7 @@ def _test_on(
 
 
 class RuntimeGatherer(Gatherer):
-    """What the kind of model files gathers, and the outputs against golden ones."""
+    """Gathers as the kind of model files does, and checks the outputs against golden ones."""
 
     measures_itself = True
 

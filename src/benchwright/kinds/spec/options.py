@@ -1,4 +1,4 @@
-"""What the options say about specifications, checked before any file is read."""
+"""Options of specifications, checked before any file is read."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _labels(info: Mapping[str, Any]) -> dict[str, str]:
-    """What `meta` says is kept with the results."""
+    """Labels of `meta`, which are kept with the results."""
     meta = {} if info.get("meta") is None else info["meta"]
     if not isinstance(meta, dict):
         raise InvalidInput("meta is not an object", where="--info", remedy='write "meta": {}')

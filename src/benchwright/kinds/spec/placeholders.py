@@ -19,7 +19,7 @@ _SPECIAL_IN_QUOTES = re.compile(r'([\\"$`])')
 
 
 class Filler:
-    """What the placeholders of one launch stand for.
+    """Fills the placeholders of one launch.
 
     `texts`, each mapping before the next: they may hold further placeholders. `paths`, asked after the first of them that
     knows the name does not: a path is taken as it is, and stays one word whatever it holds.

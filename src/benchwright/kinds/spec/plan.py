@@ -214,7 +214,7 @@ class SpecPlanner(PlainPlanner):
         return notes
 
     def filler(self, test: SpecTest, folders: LaunchFolders, index: str) -> Filler:
-        """What the placeholders of a launch stand for."""
+        """The values of a launch's placeholders."""
         paths = {
             **dialect_folders(),
             **folders.by_name,
@@ -266,7 +266,7 @@ class SpecPlanner(PlainPlanner):
         )
 
     def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, launch: LaunchNumber) -> Steps:
-        """Those before, the commands, those after. The model's own belong to the first launch of its first test, and the
+        """Steps before, the commands, steps after. The model's own belong to the first launch of its first test, and the
         last of its last."""
         before = [*_of(test.first if launch.first else None, filler), *_of(test.preprocess, filler)]
         after = [*_of(test.postprocess, filler), *_of(test.last if launch.last else None, filler)]

@@ -1,4 +1,4 @@
-"""What tests need before they can run: programs, and files that are fetched and checked."""
+"""Setup of tests: programs, and files that are fetched and checked."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def files_of(test: SpecTest) -> list[Artifact]:
 
 
 def missing_option(benchmark: Benchmark) -> InvalidInput | None:
-    """What only the user can give: a program, or a value for a placeholder in a location."""
+    """The error for what only the user can give: a program, or a value for a placeholder in a location."""
     test = spec_of(benchmark)
     assert test is not None
     for file in files_of(test):

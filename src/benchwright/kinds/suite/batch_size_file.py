@@ -23,7 +23,7 @@ _NO_WRAPPING = 1 << 20
 
 
 class Saved(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the file."""
+    """Outcome of saving the file."""
 
     path: Path
     observations: int

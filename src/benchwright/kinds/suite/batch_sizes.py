@@ -1,4 +1,4 @@
-"""What a run saw of memory over batch size, kept for the sizing of later runs."""
+"""Memory over batch size as runs measured it, kept for the sizing of later runs."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class SuiteDialect(Protocol):
         return {}
 
     def entry_keys(self) -> Mapping[str, Key]:
-        """Keys of an entry, beside those that every suite knows."""
+        """Keys of an entry, beside the common ones."""
         return {}
 
     def loop_rules(self, entry: Mapping[str, Any]) -> LoopRules | None:
@@ -81,7 +81,7 @@ class SuiteDialect(Protocol):
         return None
 
     def names(self, place: BenchmarkPlace, benchmark: str) -> dict[str, object]:
-        """What the placeholders of an entry's words may name, beside what every suite knows."""
+        """Names for placeholders of an entry's words, beside the common ones."""
         return {}
 
     def variables(self, place: BenchmarkPlace, machine: MachineFacts) -> Variables:
@@ -161,7 +161,7 @@ def variables_of(place: BenchmarkPlace, machine: MachineFacts) -> Variables:
 def described(
     benchmark: Benchmark, place: BenchmarkPlace, machine: MachineFacts, run: str
 ) -> Callable[[ProcessSlot, int | None, tuple[str, ...] | None], Variables]:
-    """What all dialects tell a process of itself."""
+    """Variables by which all dialects describe a process to itself."""
     made = [dialect.described(benchmark, place, machine, run) for dialect in dialects()]
     return lambda slot, repeat, tag: {k: v for each in made for k, v in each(slot, repeat, tag).items()}
 

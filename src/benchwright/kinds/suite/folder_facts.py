@@ -1,4 +1,4 @@
-"""What a benchmark's folder says of itself, whoever can read it."""
+"""Facts about a benchmark's folder, whoever can read it."""
 
 from __future__ import annotations
 

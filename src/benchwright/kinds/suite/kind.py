@@ -123,7 +123,7 @@ class SuiteKind(Kind):
 
 
 def _unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool = False) -> dict[str, InvalidInput]:
-    """Those whose folder, script or benchfile cannot be used."""
+    """Benchmarks whose folder, script or benchfile cannot be used."""
     found = {}
     for benchmark in benchmarks:
         try:

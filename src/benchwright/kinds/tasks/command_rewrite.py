@@ -69,7 +69,7 @@ def rewrite_line(line: str, changes: Sequence[FlagChange]) -> Rewritten:
 
 
 def flag_edits(words: Sequence[Word], change: FlagChange) -> list[Edit]:
-    """What to do with which word; nothing if the flag is not there. `--flag value` and `--flag=value` both count."""
+    """Changes by word; none if the flag is not there. `--flag value` and `--flag=value` both count."""
     edits = []
     for index, word in enumerate(words):
         if word.operator:
@@ -99,7 +99,7 @@ def nearest_flag(line: str, flag: str) -> str | None:
 
 
 def _new_value(change: FlagChange, value: str, old: str) -> str:
-    """What to write over `old`. A list of devices stays a list: `--gpus 1,0,2,3` for 8 GPUs becomes `0,1,2,3,4,5,6,7`,
+    """The replacement for `old`. A list of devices stays a list: `--gpus 1,0,2,3` for 8 GPUs becomes `0,1,2,3,4,5,6,7`,
     since `8` would name the ninth device; a list that already has that many is kept, its order may be meant."""
     if not change.counts_devices or not _DEVICE_LIST.fullmatch(old):
         return value

@@ -78,7 +78,7 @@ _SAME = (
 
 
 def overrides_of(options: Options) -> TaskOverrides:
-    """What the options say about tasks; InvalidInput for what is not a flag."""
+    """Overrides of tasks by the options; InvalidInput for a word that is not a flag."""
     flags: dict[str, str | None] = dict(parse_flag_option(text) for text in options.set_flags)
     flags |= {check_flag_name(name, where="--remove-flag"): None for name in options.remove_flags}
     return TaskOverrides(**{name: getattr(options, name) for name in _SAME}, flags=flags)
@@ -105,7 +105,7 @@ def check_flag_name(name: str, *, where: str) -> str:
 
 
 def flag_changes(overrides: TaskOverrides) -> list[FlagChange]:
-    """What the options ask for, in the order it is done."""
+    """Changes that the options ask for, in the order they are made."""
     changes = [] if overrides.num_gpus is None else [gpus_change(overrides.num_gpus)]
     for flag, value in (("epochs", overrides.epochs), ("kvstore", overrides.kvstore), ("dtype", overrides.dtype)):
         if value is not None:

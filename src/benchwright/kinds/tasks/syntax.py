@@ -1,8 +1,8 @@
 """The text of a task file as sections and entries, each with its line.
 
 `configparser` is not used: it keeps no line of a key, so an error deep in a value could not say where; it stops at `%`
-unless told otherwise; and it takes `[name] anything` for a section. What it accepts and files in the wild use is read the
-same here: `=` or `:`, keys in any case, comments on lines of their own, values that go on in deeper indented lines, blank
+unless set otherwise; and it takes `[name] anything` for a section. What it accepts and files in the wild use is read the
+same here: `=` or `:`, keys in any case, comments on separate lines, values that go on in deeper indented lines, blank
 and comment lines between those, `[DEFAULT]`, a whole file indented by the same amount. docs/decisions/ has the reasons.
 """
 

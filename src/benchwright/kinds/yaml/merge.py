@@ -9,7 +9,7 @@ APPEND = "append"
 
 
 class Delete:
-    """What `!delete` stands for: the key is to be removed."""
+    """The value of `!delete`: the key is to be removed."""
 
     def __repr__(self) -> str:
         return "!delete"

@@ -247,7 +247,7 @@ class Either(msgspec.Struct, frozen=True):
 
 
 class Key(NamedTuple):
-    """What a key of a Table takes, and what it means."""
+    """A key of a Table: its type and its meaning."""
 
     type: ValueType
     meaning: str

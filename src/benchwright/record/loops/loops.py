@@ -57,7 +57,7 @@ class LoopRecord(msgspec.Struct):
 
     @property
     def unit(self) -> str:
-        """What its items are called: a short word, and always the same; else just items."""
+        """The unit of its items: a short word, and always the same; else just items."""
         return next(iter(self.units), ITEMS) if self.doubt_about_unit is None else ITEMS
 
     @property

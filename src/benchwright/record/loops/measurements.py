@@ -83,7 +83,7 @@ _TIME_UNITS = {"ms": "ms", "us": "µs", "ns": "ns", "s": "s", "seconds": "s"}
 def loop_measurements(
     record: LoopRecord, labels: dict[str, str], *, prefix: str = ""
 ) -> tuple[list[Measurement], list[Note]]:
-    """What a loop measured, and the values given in it; `prefix` marks loops that do not count."""
+    """Measurements of a loop, and the values given in it; `prefix` marks loops that do not count."""
     measured, warmup, note = settled(record)
     notes = [note] if note else []
     found: list[Measurement] = []

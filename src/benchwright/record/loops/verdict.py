@@ -17,7 +17,7 @@ _SLACK_S = 0.1
 
 
 def judge_loops(fold: Fold, benchmark: Benchmark, counting: Sequence[LoopRecord]) -> LaunchVerdict | None:
-    """What is wrong with the loops of a launch that ended well; None if nothing is."""
+    """The fault in the loops of a launch that ended well; None if there is none."""
     if fold.gatherer.measures_itself:
         return None
     if not counting:

@@ -136,7 +136,7 @@ def _verdict(effect: Effect, comparison: Comparison, file: str | None) -> Notice
 
 
 def _gap(text: str, comparison: Comparison, file: str | None, *, lost: bool = False) -> NoticeVerdict:
-    """What could not be compared; only if the treatment lost it does that count against it."""
+    """A gap in the comparison; it counts against the treatment only if the treatment lost it."""
     name, _, reason = text.partition(": ")
     counts = lost or text in comparison.lost
     return NoticeVerdict(

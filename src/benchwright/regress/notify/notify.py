@@ -1,6 +1,6 @@
 """The one way to send a notice: a few attempts for each target, and the spool for a receiver that is down.
 
-The verdict never depends on a receiver: whatever was not delivered is told, and kept for the next time.
+The verdict never depends on a receiver: undelivered notices are reported, and kept for the next time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _HASH = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
 
 
 class Branch(Protocol):
-    """What listing new commits needs to know about a repository."""
+    """The part of a repository that listing new commits needs."""
 
     def commit(self, text: str, where: str | None = None) -> Commit: ...
 
@@ -47,9 +47,9 @@ def recorded_commit(branch: Branch, text: str | None) -> Commit | None:
 
 
 def new_commits(branch: Branch, last: Commit | None, first: Commit | None, tip: Commit, step: int = 1) -> NewCommits:
-    """What follows `last`, the last one finished; without one `first` and what follows it, else the tip alone.
+    """Commits after `last`, the last one finished; without one `first` and its successors, else the tip alone.
 
-    What was merged is part of its merge. `step`: of those that follow, one in so many. InvalidInput if the branch does not
+    Merged commits are part of their merge. `step`: of the successors, one in so many. InvalidInput if the branch does not
     contain `first`.
     """
     if last is not None:

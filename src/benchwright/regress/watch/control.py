@@ -1,4 +1,4 @@
-"""What a commit is compared with."""
+"""The control that a commit is compared with."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Against(str, Enum):
 
 
 class CommitHistory(Protocol):
-    """What choosing a control needs to know about a repository."""
+    """The part of a repository that choosing a control needs."""
 
     def commit(self, text: str, where: str | None = None) -> Commit: ...
 
     def commits_since(self, time: datetime, until: Commit) -> list[Commit]:
-        """Those not before `time`, until a commit, which is the last, the oldest first, along first parents."""
+        """Commits not before `time`, until a commit, which is the last, the oldest first, along first parents."""
         ...
 
     def is_ancestor(self, older: Commit, newer: Commit) -> bool: ...

@@ -31,7 +31,7 @@ Measure = Callable[[RunType, tuple[EffectKey, ...]], Measured]
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out. `control_broken`: the control cannot be run, so nothing was compared."""
+    """Result of a commit. `control_broken`: the control cannot be run, so nothing was compared."""
 
     outcome: CommitOutcome
     runs: tuple[RunMade, ...] = ()

@@ -35,7 +35,7 @@ def change_words(effect: EffectRecord) -> str:
 
 
 def details_of(record: CommitRecord) -> list[str]:
-    """What it was compared with, the runs, and what else is to be said."""
+    """Its control, its runs, and its notes."""
     found = []
     if record.control is not None:
         found.append(f"compared with {record.control[:_SHORT]}, the {record.control_is}")

@@ -166,7 +166,7 @@ class EarlierCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calls_against(records: Iterable[CommitRecord], control: Commit, place: str = "") -> dict[EffectKey, EarlierCall]:
-    """What earlier commits were called for; `records` in the order of their commits.
+    """Calls of earlier commits; `records` in the order of their commits.
 
     A call ends with a commit that came out well, or whose interval excludes it: it was repaired.
     """

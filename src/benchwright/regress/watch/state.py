@@ -1,4 +1,4 @@
-"""What a watch leaves on disk: the last commit that it finished, and a record of each.
+"""Files of a watch: the last commit that it finished, and a record of each.
 
 The commit file is written whole, after a commit is finished; so a watch that was killed goes on at the commit that it was
 at. The status file is the user's: a `0` in it asks the watch to stop.

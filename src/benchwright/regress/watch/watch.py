@@ -176,7 +176,7 @@ def _pairs(made: Run) -> list[tuple[Result, Result]]:
 
 
 def _failures(made: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """Benchmarks that failed in the treatment only, and those that failed in the control only."""
+    """Benchmarks that failed in the treatment only, and in the control only."""
     broken, control_broken = dict[str, str](), dict[str, str]()
     for control, treatment in _pairs(made):
         if _has_failed(treatment) and not _has_failed(control):
@@ -206,7 +206,7 @@ def _types(trial: WatchTrial) -> tuple[str, ...]:
 
 
 def _notes(outcome: AbOutcome, broken: dict[str, str]) -> tuple[str, ...]:
-    """What a reader of the verdicts should know, once."""
+    """Remarks for a reader of the verdicts, each once."""
     remarks = [str(note) for note in (*outcome.table.doubts, *outcome.table.remarks)]
     remarks += [text for text in outcome.table.missing if text.partition(":")[0] not in broken]
     remarks += [f"{e.benchmark} {e.metric}: {e.advice}" for e in outcome.table.effects if e.advice and not e.beside]
@@ -227,7 +227,7 @@ _LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
 
 
 class WatchOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to watch. `order`: the run to make of each commit. `recipe`: how to build one, for a platform still to be named."""
+    """Request for a watch. `order`: the run to make of each commit. `recipe`: how to build one, for a platform still to be named."""
 
     order: RunOrder
     repo_dir: str
@@ -269,7 +269,7 @@ def watch(order: WatchOrder, watching: WatchObserver, observer: Observer) -> int
 
 
 def pending_commits(order: WatchOrder, watching: WatchObserver, observer: Observer) -> list[PendingCommit]:
-    """What would be measured now; new commits are fetched, but neither built nor measured."""
+    """Commits that would be measured now; new commits are fetched, but neither built nor measured."""
     watcher = _Opened(order, watching, observer).watcher(threading.Event())
     new = watcher.pending().commits
     again = [commit for commit in watcher.unmeasured() if commit not in new]

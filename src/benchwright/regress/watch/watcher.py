@@ -1,7 +1,7 @@
 """Pull, build, measure, record, wait: the loop of a watch.
 
 Whatever takes time or touches the machine is handed in as `WatchWork`, so that tests can drive the loop with
-measurements of their own.
+made-up measurements.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class WatchLoop:
         return found
 
     def control_of(self, commit: Commit) -> Control | None:
-        """What it is to be compared with."""
+        """The control to compare it with."""
         return next(self._controls(commit, WatchPlace()))
 
     def _pass(self, ahead: _BuildAhead | None) -> int:
-        """What one pull brought, then what could not be measured before; with an interval only one commit of these. Returns an
+        """Measures the commits of one pull, then earlier unmeasured ones; with an interval only one commit of these. Returns an
         exit code."""
         try:
             self._is_up_to_date = False
@@ -218,7 +218,7 @@ class WatchLoop:
         raise CannotMeasure(f"{commit.short}: there is nothing that it could be compared with")
 
     def _controls(self, commit: Commit, place: WatchPlace) -> Iterator[Control | None]:
-        """The best first; not those that turned out to be unusable. One None: nothing is compared."""
+        """The best first, without controls that turned out to be unusable. One None: nothing is compared."""
         if not self._plan.compare:
             yield None
             return
@@ -257,7 +257,7 @@ class WatchLoop:
         )
 
     def _known(self, treatment: Commit, control: Control, place: WatchPlace) -> dict[EffectKey, EarlierCall]:
-        """What commits between the control and this one were called for. What is not in the branch, or later, is no cause."""
+        """Calls of commits between the control and this one. Commits outside the branch, or later, are no cause."""
         between = self._repository.commits(control.commit, treatment)
         order = {commit.hash: number for number, commit in enumerate(between) if commit.hash != treatment.hash}
         records = sorted((r for r in self._records if r.commit in order), key=lambda r: order[r.commit])

@@ -1,4 +1,4 @@
-"""What a watch is handed: how to pull, build and measure, when to stop, and whom to tell."""
+"""Interfaces of a watch: how to pull, build and measure, when to stop, and whom to notify."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WatchPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchedRepository(Protocol):
-    """What a watch asks a repository."""
+    """The part of a repository that a watch needs."""
 
     def commit(self, text: str, where: str | None = None) -> Commit: ...
 
@@ -72,7 +72,7 @@ class WatchTrial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchWork(Protocol):
-    """What takes time."""
+    """The slow parts of a watch."""
 
     def pull(self) -> Pulled:
         """Raises CannotMeasure if the remote cannot be reached, InvalidInput if there is no such branch or commit."""

@@ -65,7 +65,7 @@ def read_export(path: Path) -> list[Run]:
 
 
 def _plain(value: object) -> object:
-    """What JSON can hold: numbers that are not finite as text; bytes of a name that are no UTF-8 replaced."""
+    """A value for JSON: numbers that are not finite as text; bytes of a name that are no UTF-8 replaced."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, str):

@@ -1,6 +1,6 @@
 """The picture of a run: each benchmark compared with its peak or its baseline, else on a common axis or around its own median.
 
-Only what can be compared shares an axis: throughputs of a suite's benchmarks are in units of their own, so each is drawn around
+Only comparable values share an axis: throughputs of a suite's benchmarks are in different units, so each is drawn around
 its own median, and the picture shows how much launches differ.
 """
 
@@ -92,7 +92,7 @@ def _row(report: Report, number: int, summary: Summary, scale: float, text: str,
 
 
 def _legend(rows: Sequence[FigureRow]) -> str:
-    """What the marks of rows with launches mean."""
+    """The meaning of the marks of rows with launches."""
     words = "Dots are launches, the upright line is their median"
     if any(row.low is not None for row in rows):
         return f"{words}, the thick line its 95 % confidence interval"
@@ -100,7 +100,7 @@ def _legend(rows: Sequence[FigureRow]) -> str:
 
 
 def _shortened(rows: tuple[FigureRow, ...]) -> tuple[str, tuple[FigureRow, ...]]:
-    """What all names begin with, if they are long, and the rows without it."""
+    """The common beginning of all names, if they are long, and the rows without it."""
     names = [row.name for row in rows]
     prefix = os.path.commonprefix(names)  # noqa: RUF071 (names, not paths)
     cut = max((m.start() for m in _NAME_ENDS.finditer(prefix)), default=0)

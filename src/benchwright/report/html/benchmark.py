@@ -1,4 +1,4 @@
-"""What a page shows of one benchmark: its charts, its launches, all its metrics, how it was run and what it printed."""
+"""One benchmark on a page: its charts, its launches, all its metrics, how it was run and what it printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML pages from templates. Every text is escaped unless a template says that it is markup of our own making."""
+"""HTML pages from templates. Every text is escaped unless a template marks it as our markup."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def several_html(reports: Sequence[Report]) -> str:
 
 
 class RunView(NamedTuple):
-    """What the template shows of a run. `at` ends every place of the page that belongs to it."""
+    """A run for the template. `at` ends every place of the page that belongs to it."""
 
     at: str
     run: Run

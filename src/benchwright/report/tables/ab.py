@@ -42,9 +42,9 @@ def ab_text(comparison: Comparison, *, width: int = 80) -> str:
 
 
 def _rows(effects: Sequence[Effect], margin: float, width: int) -> list[str]:
-    """The table, each row with its small print; what several rows in a row would repeat stands below the last of them.
+    """The table, each row with its small print; text that consecutive rows would repeat stands below the last of them.
 
-    Names that have no room in a column of their own are headings.
+    Names that do not fit into a column are headings.
     """
     if not effects:
         return []
@@ -69,7 +69,7 @@ def _rows(effects: Sequence[Effect], margin: float, width: int) -> list[str]:
 
 
 def _told(comparison: Comparison) -> tuple[list[Effect], list[str]]:
-    """The effects that have a row, and those that are only named: what is the same and not what a benchmark is about."""
+    """The effects that have a row, and effects that are only named: unchanged, and not what a benchmark is about."""
     effects = sorted_effects(comparison.effects)
     rows = [e for e in effects if not e.beside or e.verdict is not Verdict.SAME]
     others = [e for e in effects if e not in rows]

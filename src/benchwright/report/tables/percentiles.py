@@ -23,7 +23,7 @@ def percentiles_table(summaries: Sequence[Summary]) -> ReportTable:
 
 
 def _percentiles(s: Summary) -> Cell:
-    """Those with a bound each with it, then the others with the reason, once."""
+    """Percentiles with a bound, then the others with the reason, once."""
     unit = short_unit(s.unit)
     figures = {p: f"{percentile_name(p)} {format_value(p.value, unit)}" for p in s.percentiles}
     words = [f"{text} ({bound_words(p, unit)})" for p, text in figures.items() if p.bound is not None]

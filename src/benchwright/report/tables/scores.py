@@ -59,7 +59,7 @@ def score_table(score: SuiteScore) -> ReportTable:
 
 
 def device_table(score: SuiteScore) -> ReportTable | None:
-    """What each device, or process, does, as a share of the best one of its benchmark; None if none had several."""
+    """Performance of each device, or process, as a share of the best one of its benchmark; None if none had several."""
     shown = [s for s in score.benchmarks if len(s.seats) > 1]
     names = list(dict.fromkeys(seat.name for s in shown for seat in s.seats))
     if not names:
@@ -103,7 +103,7 @@ def compared_table(compared: ScoreComparison) -> ReportTable:
 
 
 def checks_table(results: Mapping[int, Result], *, every: bool) -> ReportTable:
-    """What validation found; not `every`: only what did not pass. Trouble first."""
+    """Results of validation; not `every`: only failures. Trouble first."""
     found = [(n, r, c) for n, r in results.items() for c in r.checks if every or c.status in _WRONG]
     fields: list[Field[tuple[int, Result, Check]]] = [
         Field(Column("benchmark", quoted=True), lambda x: word(x[1].benchmark.name, link=f"b{x[0]}")),
@@ -146,7 +146,7 @@ def score_words(score: SuiteScore) -> str:
 
 
 def meaning_words(score: SuiteScore) -> str | None:
-    """What the score is, and what it is good for; None where there is none, or it is the rate of one benchmark."""
+    """The meaning and use of the score; None where there is none, or it is the rate of one benchmark."""
     if score.value is None or score.counted < 2:
         return None
     what = "score: the weighted geometric mean of what each benchmark's processes did together"
@@ -162,7 +162,7 @@ def _counting(score: SuiteScore) -> list[BenchmarkScore]:
 
 
 def score_unit(score: SuiteScore) -> str | None:
-    """Of all benchmarks that count; None if they differ, or call what they count by no name of its own."""
+    """Of all benchmarks that count; None if they differ, or count nameless items."""
     units = {s.unit for s in _counting(score)}
     return units.pop() if len(units) == 1 and not units & _NAMELESS else None
 
@@ -194,7 +194,7 @@ def no_interval_words(score: SuiteScore) -> str | None:
 
 
 def compared_words(compared: ScoreComparison) -> list[str]:
-    """What keeps these ratios from being conclusions."""
+    """Reasons why these ratios are no conclusions."""
     if not compared.benchmarks:
         return []
     return [
@@ -206,7 +206,7 @@ def compared_words(compared: ScoreComparison) -> list[str]:
 def score_bodies(
     score: SuiteScore | None, by_rule: RuleScore | None, compared: ScoreComparison | None
 ) -> dict[str, object]:
-    """What JSON has of scores, documented in docs/reference/scores.md; empty for what has none."""
+    """Scores in JSON, documented in docs/reference/scores.md; empty without scores."""
     body: dict[str, Any] = {}
     if score is not None:
         names = ("value", "expected", "counted", "failed", "missing", "failure_rate", "price", "price_per_score")

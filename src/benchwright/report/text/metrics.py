@@ -23,7 +23,7 @@ _WAITS_PERCENT = 1.0  # and waiting for data has a line of its own
 
 
 def headline_metrics(summaries: Sequence[Summary]) -> list[Summary]:
-    """What the user asked for or the loop measured, or else how long it took; then the series of added samplers."""
+    """The metrics of the user or of the loop, or else the duration; then the series of added samplers."""
     rates = {(s.metric, tuple(s.labels.items())): s.value for s in summaries if _last_word(s) == "rate"}
     shown = [s for s in summaries if not _is_aside(s) and _has_something_to_say(s, rates)]
     sampled = [s for s in shown if s.source == "sampler"]
@@ -104,7 +104,7 @@ MEMORY = (
 
 
 def metric_label(metric: str) -> str:
-    """What people call it; what a program named itself stays as it is."""
+    """Its name for people; a program's own name stays as it is."""
     return _LABELS.get(metric, metric)
 
 

@@ -54,7 +54,7 @@ def placement_words(placement: Placement) -> str:
 
 
 def settings_rows(options: Options) -> list[tuple[str, str]]:
-    """What was asked for; what nobody asked for is left out, but for how often launches and samples were taken."""
+    """Options the user gave, and how often launches and samples were taken."""
     rows = {
         "Launches of each": f"at most {options.repeat}" if options.up_to else str(options.repeat),
         "Warm-up launches": str(options.warmup_runs or ""),

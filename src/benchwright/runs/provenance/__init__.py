@@ -1,1 +1,1 @@
-"""What the numbers of a run depend on: code, packages, environment."""
+"""Provenance of a run's numbers: code, packages, environment."""

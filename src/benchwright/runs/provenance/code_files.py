@@ -43,7 +43,7 @@ def code_files(job: Job, also: Sequence[str], search_path: str) -> list[str]:
 
 
 def tool_files(job: Job, search_path: str) -> set[str]:
-    """Those of `code_files` that only run the code which is measured: interpreters, launchers, programs of a virtual
+    """Files of `code_files` that only run the measured code: interpreters, launchers, programs of a virtual
     environment, and whatever was found on the PATH. The repository that one lies in says nothing about that code."""
     words = _words(job)
     tools = {path for word in words if (path := _file(word, job.cwd)) is not None and _is_tool(path)}
@@ -99,7 +99,7 @@ def _modules_run(words: Sequence[str], folder: str) -> Iterator[str]:
 
 
 def _own_modules(scripts: Sequence[str], more: Sequence[str]) -> Iterator[str]:
-    """What Python scripts import from beside them or from the folders `more`, and what that imports."""
+    """Modules that Python scripts import from beside them or from the folders `more`, directly or not."""
     queue = [path for path in scripts if path.endswith((".py", ".pyw"))]
     seen, left = set(queue), _MOST_BYTES
     roots = [*dict.fromkeys(map(os.path.dirname, queue)), *more]

@@ -1,4 +1,4 @@
-"""What a run's numbers depend on: recorded at its start, and compared when it is resumed."""
+"""Provenance of a run's numbers: recorded at its start, and compared when it is resumed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def repositories_of(
     editable: Mapping[str, Sequence[str]] | None = None,
     files: Iterable[str] = (),
 ) -> tuple[Repository, ...]:
-    """Those that hold `folders`; compared with the commits `bases`, by root, where they are known, else with HEAD.
+    """Repositories that hold `folders`; compared with the commits `bases`, by root, where they are known, else with HEAD.
 
     `files`: named in the command; `editable`: the packages that are installed from a folder. Where those lie in other
     repositories, they come later, in this order.
@@ -134,13 +134,13 @@ def digests(root: str, listed: bytes) -> dict[str, str] | None:
 def _git(
     root: str, deadline: float, variables: Mapping[str, str], *words: str, silent: bytes | None = None
 ) -> bytes | None:
-    """What it printed (`silent` where it prints nothing); None if it failed or took too long."""
+    """Its output (`silent` where it prints nothing); None if it failed or took too long."""
     printed = call([*GIT, *words], root, deadline, variables)
     return None if printed is None else printed or silent or b""
 
 
 def call(argv: Sequence[str], folder: str, deadline: float, variables: Mapping[str, str] | None = None) -> bytes | None:
-    """What it printed; None if it failed or took too long. `variables`: its environment, if not that of git without a network."""
+    """Its output; None if it failed or took too long. `variables`: its environment, if not that of git without a network."""
     import subprocess
 
     try:
@@ -164,7 +164,7 @@ _MOST_SAID = 8
 def provenance_of(
     plan: Plan, kinds: Kinds, variables: Sequence[str] = (), before: Provenance | None = None
 ) -> Provenance:
-    """What the run depends on now; repositories are compared with the same commits as in `before`."""
+    """The run's dependencies now; repositories are compared with the same commits as in `before`."""
     also = {b.name: kinds(b).code_files(b) for b in plan.benchmarks}
     first: dict[str, Job] = {}
     for jobs in plan.launches:

@@ -17,6 +17,8 @@ from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
+pytestmark = pytest.mark.compat
+
 SAY = "import os, sys, time, json\nfd = int(os.environ['DATA_FD'])\ndef say(x): os.write(fd, (json.dumps(x) + chr(10)).encode())\n"
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from benchmodels.measure import timing
+from benchmodels.measure import measured_loops
 from benchmodels.training.hooks import TrainingHooks
 from benchmodels.training.steps import TrainingSteps
 from benchmodels.training.train import RecordedSteps
 from benchprobe.config import Config
 from benchprobe.loop.device import TorchTimer, find_timer
+from benchprobe.loop.measured_functions import functions
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.recording import functions
 
 
 class Queue:
@@ -124,7 +124,7 @@ import os
 from benchprobe.config import Config
 from benchprobe.loop.device import TorchTimer
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.recording import functions
+from benchprobe.loop.measured_functions import functions
 from tests.unit.benchprobe.loop.test_device import Queue, QueueEvent
 OWNER = os.getpid()
 class Event(QueueEvent):
@@ -156,10 +156,10 @@ def test_work_handed_over_before_the_loop_is_not_part_of_its_first_step(tmp_path
 
 def test_calls_of_a_model_wait_by_themselves_and_no_event_of_a_device_makes_them_longer(tmp_path, monkeypatch):
     setting = Setting(tmp_path)
-    monkeypatch.setattr(timing.benchprobe, "active_probe", lambda: setting.probe)
-    monkeypatch.setattr(timing.benchprobe, "iterate", setting.iterate)
-    timing.latency_loop(lambda _: time.sleep(0.001), None, endless=False)
-    assert len([ns for e in setting.events("steps") for ns in e["step_ns"]]) == timing.CALLS_WITHOUT_RULE
+    monkeypatch.setattr(measured_loops.benchprobe, "active_probe", lambda: setting.probe)
+    monkeypatch.setattr(measured_loops.benchprobe, "iterate", setting.iterate)
+    measured_loops.latency_loop(lambda _: time.sleep(0.001), None, endless=False)
+    assert len([ns for e in setting.events("steps") for ns in e["step_ns"]]) == measured_loops.CALLS_WITHOUT_RULE
     assert not any("device_ns" in e for e in setting.events("steps"))
     for _ in setting.iterate("train", range(5)):
         setting.queue.launch(1_000_000)

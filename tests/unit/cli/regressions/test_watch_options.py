@@ -28,6 +28,7 @@ def flags() -> set[str]:
     return {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize("name", DRIVER)
 def test_an_option_of_the_repo_driver_is_in_the_table_and_understood_in_both_spellings(name: str) -> None:
     assert name in rows()

@@ -231,6 +231,7 @@ def test_the_framework_names_the_observer(framework: str | None, values: list[fl
         assert len(reader.read([line]).records) == 1
 
 
+@pytest.mark.compat
 def test_documents_of_other_tools() -> None:
     rows = [
         {
@@ -257,6 +258,7 @@ def test_documents_of_other_tools() -> None:
     assert measured(read(f"Benchmark 1\n{fine}", "hyperfine"))["latency"].samples == (0.5, 0.25)
 
 
+@pytest.mark.compat
 def test_half_a_document_is_no_result() -> None:
     text = json.dumps({"results": [{"command": "true", "mean": 1, "times": [0.5, 0.25]}]})[:-4]
     observed = read(text, "hyperfine")
@@ -318,6 +320,7 @@ def test_a_log_that_ends_anywhere_gives_a_beginning_of_its_samples(values: list[
     assert len(samples) >= log[:end].count("\n")
 
 
+@pytest.mark.compat
 @given(
     st.text(max_size=200),
     st.sampled_from([None, "tflite", "json_converter", "google-benchmark", "pytest-benchmark", "hyperfine"]),

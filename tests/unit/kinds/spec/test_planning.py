@@ -43,6 +43,7 @@ def options(tmp_path: Path, **more: Any) -> SpecOptions:
     return SpecOptions(**{"programs": ECHO, "model_cache": str(tmp_path / "cache"), **more})
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -90,6 +91,7 @@ def test_one_command_is_an_argv_with_files_and_folders_filled_in(tmp_path: Path)
     assert job.printed == "Observer"
 
 
+@pytest.mark.compat
 def test_steps_are_one_script_and_the_models_own_stand_at_its_ends(tmp_path: Path) -> None:
     tests = [
         {

@@ -48,6 +48,7 @@ def test_names_are_short_and_no_two_are_alike(tmp_path: Path) -> None:
     assert names == ["net-x", "net-x-2"]
 
 
+@pytest.mark.compat
 def test_the_command_of_the_seed(tmp_path: Path) -> None:
     test = {"identifier": "x", "warmup": 1, "iter": 50, "inputs": {**INPUTS, "b": {"shapes": [[2]], "type": "int"}}}
     first, _ = read(tmp_path, test, options=PROGRAM, files=FILES)
@@ -67,6 +68,7 @@ def test_the_command_of_the_seed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.compat
 def test_the_dialect_of_2018(tmp_path: Path) -> None:
     """Flags by framework, lists of paths, and expected outputs that are only named."""
     test = {
@@ -375,6 +377,7 @@ def test_the_backend_is_appended_to_the_command(tmp_path: Path) -> None:
     assert found.labels["backend"] == "mkl"
 
 
+@pytest.mark.compat
 def test_the_framework_chooses_the_flags_of_2018(tmp_path: Path) -> None:
     test = {"identifier": "x", "inputs": INPUTS, "commands": {"caffe2": {"a": 1}, "tflite": {"b": 2}}}
     found = read(tmp_path, test, options=SpecOptions(framework="tflite", programs={"program": "/p"}))

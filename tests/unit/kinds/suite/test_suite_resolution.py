@@ -83,6 +83,7 @@ def layers(draw: st.DrawFn) -> list[dict[str, Any]]:
     return files
 
 
+@pytest.mark.compat
 @given(files=layers(), included_again=st.booleans())
 def test_random_suites_resolve_as_milabench_does(files: list[dict[str, Any]], included_again: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -195,6 +196,7 @@ def test_a_delete_that_removes_nothing_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.compat
 def test_dots_are_expanded_where_it_is_asked_for(tmp_path: Path) -> None:
     path = suite(tmp_path, s="a: !expand-dot\n  voir.options.stop: 3\n  voir.options.skip: 1\n  <<<: {argv.--lr: 2}\n")
     entry = read_suite(path).entries["a"]
@@ -246,7 +248,7 @@ def test_a_definition_is_relative_to_the_last_file_that_names_the_entry(tmp_path
     [
         ("${num_machines}", 2),
         ("n${num_machines}", "n2"),
-        ("${voir.options.stop}", 5),
+        ("${stop.steps}", 5),
         ("${.--b}", "x"),
         ("${..weight}", 1.5),
         ("${tags[1]}", "u"),
@@ -261,7 +263,7 @@ def test_a_definition_is_relative_to_the_last_file_that_names_the_entry(tmp_path
 def test_references_within_an_entry(tmp_path: Path, written: str, read: Any) -> None:
     path = suite(
         tmp_path,
-        s=f'a:\n  num_machines: 2\n  weight: 1.5\n  tags: [t, u]\n  voir: {{options: {{stop: 5}}}}\n  argv: {{--a: "{written}", --b: x}}\n',
+        s=f'a:\n  num_machines: 2\n  weight: 1.5\n  tags: [t, u]\n  stop: {{steps: 5}}\n  argv: {{--a: "{written}", --b: x}}\n',
     )
     assert read_suite(path).entries["a"]["argv"]["--a"] == read
 

@@ -22,6 +22,7 @@ REAL = ROOT.parent / "shared" / "compat" / "milabench" / "config"
 OURS = ROOT / "tests" / "compat" / "suites"
 
 
+@pytest.mark.compat
 def test_the_published_schema_is_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "docs" / "generate_schema.py", "--check"], capture_output=True, text=True
@@ -36,6 +37,7 @@ def test_every_key_is_in_it_with_its_meaning() -> None:
     assert all(one["description"] for one in properties.values())
 
 
+@pytest.mark.compat
 @pytest.mark.skipif(not REAL.is_dir(), reason="milabench's own files are not beside this checkout")
 @pytest.mark.parametrize(
     "name", ["all", "ci", "standard", "training", "inference", "synthetic", "_defaults", "examples/benchio"]
@@ -45,6 +47,7 @@ def test_real_suites_fit_it(name: str) -> None:
     assert fits(yaml.safe_load((REAL / f"{name}.yaml").read_text()), schema, schema)
 
 
+@pytest.mark.compat
 @pytest.mark.parametrize("name", ["base", "nightly", "sweep"])
 def test_our_suites_fit_it(name: str) -> None:
     schema = json_schema()

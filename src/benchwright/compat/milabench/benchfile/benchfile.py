@@ -96,7 +96,7 @@ class BenchFacts(FolderFacts, frozen=True, kw_only=True):
         return (self.benchmate,) if self.benchmate is not None else ()
 
     def runner(self, entry: Mapping[str, Any]) -> Runner | None:
-        """benchmate hands its figures to voir; a benchfile with a plan of its own says itself what voir runs."""
+        """benchmate hands its figures to voir; a benchfile with its own plan says itself what voir runs."""
         if entry.get("command"):
             return None
         if not (self.uses_voir or (self.benchmate is not None and self.has_usual_plan(entry))):
@@ -123,7 +123,7 @@ class BenchFacts(FolderFacts, frozen=True, kw_only=True):
 
 
 def read_benchfile(folder: str | os.PathLike[str]) -> BenchFacts:
-    """What the folder says; defaults where it has no benchfile.py, or does not exist yet. Never raises for its content."""
+    """Facts about the folder; defaults where it has no benchfile.py, or does not exist yet. Never raises for its content."""
     place = os.path.abspath(folder)
     return _read(
         place, tuple(_stamp(os.path.join(place, name)) for name in (BENCHFILE, VOIRFILE, "main.py", "prepare.py"))
@@ -211,7 +211,7 @@ def _with_overrides(facts: BenchFacts, overridden: tuple[Overridden, ...]) -> Be
 
 
 def _with_scripts(facts: BenchFacts) -> BenchFacts:
-    """What the scripts of the folder import."""
+    """Adds what the scripts of the folder import."""
     folder = Path(facts.folder)
     main = folder / facts.main_script
     scanned = {path: _beginning(path) for path in dict.fromkeys([*_scripts(main), *_scripts(folder)])}

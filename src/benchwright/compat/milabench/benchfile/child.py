@@ -1,4 +1,4 @@
-"""Runs a foreign benchfile.py in a process of its own: what it sets, which processes its run plan starts, or its own way to
+"""Runs a foreign benchfile.py in a separate process: what it sets, which processes its run plan starts, or its own way to
 install and prepare, whose actions are asked of us one by one."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAIL = 2000  # characters of what it printed that an error shows
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What a benchfile asks for: `do` is requirements, pip, conda or execute."""
+    """An action that a benchfile asks for: `do` is requirements, pip, conda or execute."""
 
     do: str
     argv: tuple[str, ...]
@@ -66,7 +66,7 @@ Fill = Callable[[str], str]
 def ask_benchfile(
     path: str, phase: str, request: Mapping[str, Any], perform: Perform | None = None, fill: Fill = str
 ) -> dict[str, Any]:
-    """What it answers. InvalidInput names the file and the line where it fails, is silent for too long or answers nonsense;
+    """Its answer. InvalidInput names the file and the line where it fails, is silent for too long or answers nonsense;
     what `perform` and `fill`, which fills the placeholders of a word, raise ends it."""
     with tempfile.TemporaryFile() as printed, _started(path, printed) as child:
         assert child.stdout is not None
@@ -100,7 +100,7 @@ def _failure(path: str, phase: str, answer: Mapping[str, Any]) -> InvalidInput:
 
 @contextlib.contextmanager
 def _started(path: str, printed: Any) -> Any:
-    """The process, in a session of its own that ends with it: a benchfile may fork."""
+    """The process, in a separate session that ends with it: a benchfile may fork."""
     command = [sys.executable, "-B", str(_RUNNER)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": printed}
     with subprocess.Popen(command, cwd=os.path.dirname(path), start_new_session=True, **pipes) as child:

@@ -13,11 +13,11 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Unclear(Exception):
-    """It cannot be told without running the file."""
+    """Only running the file would show it."""
 
 
 class Overridden(msgspec.Struct, frozen=True, kw_only=True):
-    """A method or property that does something of its own."""
+    """A method or property that the class overrides."""
 
     name: str
     line: int
@@ -25,7 +25,7 @@ class Overridden(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackClass(msgspec.Struct, frozen=True, kw_only=True):
-    """`attributes` holds what the class or one of its bases in the same file sets; `unclear` what cannot be told."""
+    """`attributes`: set by the class or one of its bases in the same file; `unclear`: known only by running the file."""
 
     attributes: dict[str, Any]
     unclear: tuple[str, ...]
@@ -33,7 +33,7 @@ class PackClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_pack_class(tree: ast.Module) -> PackClass:
-    """Raises Unclear if the class itself cannot be told, LookupError if the file sets no `__pack__`."""
+    """Raises Unclear if the class itself is unclear, LookupError if the file sets no `__pack__`."""
     constants = dict(_constants(tree))
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     chosen = None

@@ -69,7 +69,7 @@ def corpus_words(corpus: Corpus) -> list[str]:
 
 
 def notes_of(corpus: Corpus) -> list[Note]:
-    """What makes numbers doubtful, with how many results it is said of."""
+    """Reasons to doubt numbers, with how many results each concerns."""
     found = common_notes(corpus)
     notes = [Note(text=text, evidence=counted(count, "result")) for text, count in found[:_MOST_NOTES]]
     if len(found) > _MOST_NOTES:

@@ -24,7 +24,7 @@ _SHOWN_DIGITS = 8  # of an identity
 
 
 class RuntimeVariant(msgspec.Struct, frozen=True, order=True):
-    """What a model is measured on: a column of the matrix. `host`: only where results come from several machines."""
+    """Where a model is measured: a column of the matrix. `host`: only where results come from several machines."""
 
     runtime: str
     device: str = "cpu"
@@ -183,7 +183,7 @@ def _entry(row: ModelRow, variant: RuntimeVariant, run: Run) -> CorpusEntry:
 
 
 def _named(found: Sequence[_Gathered]) -> list[CorpusModel]:
-    """By name: that of the script if it has one model only; models of one name are told apart by their identities."""
+    """By name: the script's if it has one model only; models of one name are distinguished by their identities."""
     of_source = Counter(source_of(each.row) for each in found)
     names = [_name(each.row) for each in found]
     short = [

@@ -1,4 +1,4 @@
-"""What a corpus comes to: for each runtime how many models passed each stage and how fast they are, and the causes of the rest."""
+"""Summary of a corpus: for each runtime how many models passed each stage and how fast they are, and the causes of the rest."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def causes_of(corpus: Corpus) -> list[Cause]:
 
 
 def common_notes(corpus: Corpus) -> list[tuple[str, int]]:
-    """What makes numbers doubtful, each with the number of results it is said of, the most frequent first."""
+    """Reasons to doubt numbers, each with the number of results it concerns, the most frequent first."""
     count = Counter(note for variant in corpus.variants for _, e in corpus.entries(variant) for note in _texts(e))
     return count.most_common()
 

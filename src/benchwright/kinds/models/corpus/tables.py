@@ -253,7 +253,7 @@ def cell_mark(entry: CorpusEntry) -> str:
 
 
 def entry_hint(entry: CorpusEntry) -> str:
-    """What stands behind a cell: why it has no time, its error, what makes it doubtful."""
+    """The hint on a cell: why it has no time, its error, reasons to doubt it."""
     parts = [entry.ending.detail if entry.ending.kept_from not in (None, FASTER) else ""]
     parts += [f"error {error_words(entry.error)}" if entry.error is not None else "", entry.doubt or "", *entry.notes]
     return "; ".join(filter(None, parts))

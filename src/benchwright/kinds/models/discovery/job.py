@@ -36,7 +36,7 @@ _LOG_LINES = 8
 
 
 def read_discovery(script: Benchmark, job: Job, outcome: Outcome) -> ScriptDiscovery:
-    """What the search of `script` by `job` found."""
+    """Models that the search of `script` by `job` found."""
     assert isinstance(script.workload, ModelScript)
     try:
         events = list(read_events(job.stream))
@@ -145,7 +145,7 @@ class ScriptLauncher:
     def run(
         self, script: Benchmark, folder: Path, *, goes_on: bool = False, count_work: bool = False
     ) -> ScriptDiscovery:
-        """What the script called; its events and its output go to `folder`.
+        """Models that the script called; its events and its output go to `folder`.
 
         `goes_on`: others follow. `count_work`: it also counts the models' arithmetic, which calls them again.
         """

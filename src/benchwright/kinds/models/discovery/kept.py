@@ -1,4 +1,4 @@
-"""What searches found, kept: in the run, so that resuming it searches nothing again, and for later runs of the same script."""
+"""Results of searches, kept: in the run, so that resuming it searches nothing again, and for later runs of the same script."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def keep_in(folder: Path, script: Benchmark, discovery: ScriptDiscovery) -> None
 
 
 def kept_in(folder: Path, script: Benchmark) -> ScriptDiscovery | None:
-    """What was found when the run was made before; None if the search had not ended then."""
+    """The models found earlier in this run; None if the search had not ended."""
     return _read(_file_in(folder, script))
 
 
@@ -75,7 +75,7 @@ class KeptDiscoveries:
         self._packages: dict[str, dict[str, str]] = {}
 
     def of(self, script: Benchmark) -> ScriptDiscovery | None:
-        """What an earlier search of this script found, if everything it depends on is the same."""
+        """The models an earlier search of this script found, if everything it depends on is the same."""
         assert isinstance(script.workload, ModelScript)
         if self._options.rebuild == "always" or not self._is_here:
             return None

@@ -28,7 +28,7 @@ _LOST = (Reason.AGENT_LOST, Reason.DISK_FULL)
 class ModelSearch:
     """Replaces open scripts among the benchmarks of a run by the benchmarks of their models.
 
-    What a script told lies in `folder`, once there is one, and is not looked for again. `together`: all scripts are
+    The models of a script are kept in `folder`, once there is one, and not searched again. `together`: all scripts are
     searched before anything is measured, since their models alternate with each other.
     """
 
@@ -108,7 +108,7 @@ class ModelSearch:
         self._earlier.forget(script)
 
     def known_before(self, folder: Path) -> int:
-        """Of the scripts of a run, those that were not run, since an earlier search had found their models."""
+        """How many scripts of a run were not run, since an earlier search had found their models."""
         return sum(found.searched is not None for found in all_kept_in(folder))
 
     def _place(self) -> Path:
@@ -137,7 +137,7 @@ class ModelSearch:
 
 
 def _unit_of(script: Benchmark) -> str:
-    """What is searched together: a script's points of a sweep, and all that is part of an A/B."""
+    """The group that is searched together: a script's points of a sweep, and all sides of an A/B."""
     return "" if script.side is not None else script.source
 
 
@@ -146,7 +146,7 @@ def _unit_name(script: Benchmark) -> str:
 
 
 def _models_of(script: Benchmark, discovery: ScriptDiscovery, options: Options) -> list[Benchmark]:
-    """Of a script that is one side of an A/B, each model is a pair of its own."""
+    """Of a script that is one side of an A/B, each model is a separate pair."""
     if script.side is None:
         return benchmarks_of(script, discovery, options)
     alone = replace(script, name=script.pair, pair="")

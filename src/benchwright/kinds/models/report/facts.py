@@ -1,4 +1,4 @@
-"""What the launches of a model report besides numbers: its check, its build, why it failed."""
+"""Facts from the launches of a model besides numbers: its check, its build, why it failed."""
 
 from __future__ import annotations
 

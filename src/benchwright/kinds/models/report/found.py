@@ -30,7 +30,7 @@ def render_found(discovery: ScriptDiscovery, width: int = 80, point: str = "") -
 
 
 def found_json(discovery: ScriptDiscovery) -> dict[str, object]:
-    """What `find --json` prints of one script; documented in docs/reference/models.md."""
+    """One script in the output of `find --json`; documented in docs/reference/models.md."""
     body: dict[str, object] = msgspec.to_builtins(discovery)
     body["models"] = [{**msgspec.to_builtins(model), "measurable": model.measurable} for model in discovery.models]
     return {"format": FORMAT, "version": VERSION, **body}

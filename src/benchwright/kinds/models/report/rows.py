@@ -279,7 +279,7 @@ def _only_profile(row: ModelRow) -> bool:
 
 
 def _compared(row: ModelRow) -> tuple[object, ...]:
-    """What must be equal for a speed-up."""
+    """Everything that must be equal for a speed-up."""
     model, parameters = row.model, row.result.benchmark.parameters
     where = (model.script, model.args, model.file, model.zoo, model.identity, model.device, model.threads)
     return (*where, tuple(sorted(parameters.items())), row.result.benchmark.placement.cores)
@@ -292,5 +292,5 @@ def _right(row: ModelRow) -> bool:
 
 
 def _built(row: ModelRow) -> tuple[object, ...]:
-    """What a model and its profile share."""
+    """The key that a model and its profile share."""
     return (*_compared(row), row.model.runtime, row.model.precision)

@@ -53,7 +53,7 @@ class Speedup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remark(self) -> Note | None:
-        """What the question mark means, and what to do."""
+        """The meaning of the question mark, and the remedy."""
         if self.doubt is None:
             return None
         remedy = self.doubt.remedy or _QUIET

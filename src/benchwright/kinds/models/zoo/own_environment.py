@@ -35,7 +35,7 @@ class OwnEnvironmentOptions(msgspec.Struct, frozen=True, kw_only=True):
 def install_apart(
     wanted: Sequence[Wanted], options: OwnEnvironmentOptions, installer: Uv | Pip, folder: str, observer: Observer
 ) -> list[Installed]:
-    """Each into an environment of its own; one whose libraries do not import is not put into use."""
+    """Each into a separate environment; one whose libraries do not import is not put into use."""
     groups = [_group_of(one, options, folder) for one in wanted]
     folders, tools = EnvironmentFolders(folder), Tools()
     try:

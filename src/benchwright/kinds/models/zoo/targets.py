@@ -120,7 +120,7 @@ def open_ended(zoo: ListedZoo) -> bool:
 def chosen(
     models: Sequence[ListedModel], *, tasks: Sequence[str], select: Sequence[str], exclude: Sequence[str], target: str
 ) -> list[ListedModel]:
-    """Those that --task, --select and --exclude leave; InvalidInput if there are none."""
+    """Models left by --task, --select and --exclude; InvalidInput if there are none."""
     found = [m for m in models if not tasks or m.task in tasks or m.name in tasks]
     if tasks and models and not found:
         known = sorted({m.task for m in models})
@@ -152,7 +152,7 @@ def _is_one_of(model: ListedModel, names: Iterable[str]) -> bool:
 
 
 def each_once(models: Iterable[ListedModel]) -> list[ListedModel]:
-    """The first of those that are the same model."""
+    """Each model once, under its first name."""
     first: dict[str, ListedModel] = {}
     for model in models:
         first.setdefault(model.canonical, model)

@@ -51,7 +51,7 @@ class TriedEnvironment(msgspec.Struct, frozen=True):
 
 
 def environment_of(python: str) -> TriedEnvironment:
-    """Imports the libraries in a process of their own."""
+    """Imports the libraries in a separate process."""
     argv = [python, "-c", _TRY, json.dumps(_TRIED)]
     try:
         output = subprocess.run(
@@ -69,7 +69,7 @@ def broken_by(before: TriedEnvironment, after: TriedEnvironment) -> dict[str, st
 
 
 class Undoing(msgspec.Struct, frozen=True):
-    """What leads back: packages to `remove`, and versions to `restore`, such as numpy==2.1.0."""
+    """How to undo an install: packages to `remove`, and versions to `restore`, such as numpy==2.1.0."""
 
     remove: tuple[str, ...]
     restore: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What `install --zoo` and `--corpus` are asked for."""
+"""Requests of `install --zoo` and `--corpus`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REQUIREMENTS = "requirements.txt"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A zoo or a corpus, and what pip is told to install for it."""
+    """A zoo or a corpus, and the packages pip installs for it."""
 
     name: str
     words: tuple[str, ...]

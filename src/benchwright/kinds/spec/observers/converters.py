@@ -14,8 +14,9 @@ from benchwright.core.metric import MetricSpec
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.spec.observers.identified import CAFFE2, LATENCY, PYTORCH, identified_records, json_lines
 from benchwright.kinds.spec.observers.records import NET, Observed, ObserverRecord, PrintedLine
+from benchwright.runs.importers import output_reader_named, output_readers
 
-# Result documents of other tools in a program's output: google-benchmark, pytest-benchmark, hyperfine.
+# Result documents of other tools in a program's output, read by their importers.
 #
 # Print the document with the tool's own option, or a last command such as `cat {TGTDIR}/result.json`. One benchmark in it
 # is the test's own; several are told apart as its parts are. Statistics that a tool computed from its samples are left out.
@@ -23,26 +24,9 @@ from benchwright.kinds.spec.observers.records import NET, Observed, ObserverReco
 
 _MOST_TRIES = 64
 _DECODER = json.JSONDecoder()
-_STATISTIC = re.compile(r"_(mean|median|stddev|cv|min|max|BigO|RMS)$")  # before version 1.5 only the name shows it
-_OF_A_ROW = frozenset(
-    "name run_name run_type repetitions repetition_index family_index per_family_instance_index threads iterations "
-    "real_time cpu_time time_unit label".split()
-)
 
 Document = dict[str, object]
 Found = dict[str, object]  # type, metric, unit, values
-
-
-def google_benchmark(lines: Sequence[PrintedLine]) -> Observed:
-    return _read(lines, "google-benchmark", _google_rows)
-
-
-def pytest_benchmark(lines: Sequence[PrintedLine]) -> Observed:
-    return _read(lines, "pytest-benchmark", _pytest_rows)
-
-
-def hyperfine(lines: Sequence[PrintedLine]) -> Observed:
-    return _read(lines, "hyperfine", _hyperfine_rows)
 
 
 def _read(lines: Sequence[PrintedLine], tool: str, rows: Callable[[Document], Iterator[Found]]) -> Observed:
@@ -79,49 +63,6 @@ def _documents(lines: Sequence[PrintedLine]) -> Iterator[tuple[int, Document]]:
             continue
         if isinstance(value, dict):
             yield number, value
-
-
-def _google_rows(document: Document) -> Iterator[Found]:
-    for row in _objects(document.get("benchmarks")):
-        if "real_time" not in row or _is_statistic(row) or row.get("error_occurred") or row.get("skipped"):
-            continue
-        name, unit = row.get("run_name") or row.get("name"), row.get("time_unit", "ns")
-        yield {"type": name, "metric": LATENCY, "unit": unit, "value": row["real_time"]}
-        if "cpu_time" in row:
-            yield {"type": name, "metric": "cpu_time", "unit": unit, "value": row["cpu_time"]}
-        for counter, value in row.items():
-            if counter not in _OF_A_ROW and isinstance(value, int | float) and not isinstance(value, bool):
-                yield {"type": name, "metric": counter, "value": value}
-
-
-def _is_statistic(row: Document) -> bool:
-    if "run_type" in row:
-        return row["run_type"] != "iteration"
-    return _STATISTIC.search(str(row.get("name", ""))) is not None
-
-
-def _pytest_rows(document: Document) -> Iterator[Found]:
-    for row in _objects(document.get("benchmarks")):
-        stats = row.get("stats")
-        if isinstance(stats, dict):
-            yield from _one(row.get("fullname") or row.get("name"), stats.get("data"), stats)
-
-
-def _hyperfine_rows(document: Document) -> Iterator[Found]:
-    for row in _objects(document.get("results")):
-        if "command" in row:
-            yield from _one(row["command"], row.get("times"), row)
-
-
-def _one(name: object, samples: object, statistics: Document) -> Iterator[Found]:
-    """The samples; the tool's own median where it did not keep them."""
-    kept = samples if isinstance(samples, list) and samples else statistics.get("median", statistics.get("mean"))
-    if kept is not None:
-        yield {"type": name, "metric": LATENCY, "unit": "s", "values": kept if isinstance(kept, list) else [kept]}
-
-
-def _objects(rows: object) -> list[Document]:
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 # tflite's benchmark_model: a line of statistics for each batch of runs, in microseconds, warm-up first.
@@ -194,9 +135,8 @@ class OutputReader(NamedTuple):
     what: str
 
 
-_DOCUMENTS = ("google-benchmark", "pytest-benchmark", "hyperfine")  # one JSON document
 _LINES = ("json_converter", "tflite")
-CONVERTERS = (_IDENTIFIED, *_LINES, *_DOCUMENTS, REGEX)
+_OWN = (_IDENTIFIED, *_LINES, REGEX)
 
 
 def reader_of(
@@ -205,35 +145,34 @@ def reader_of(
     """None: only patterns are read. Without converter, observer and framework, both observers' records are."""
     if converter == REGEX:
         return None
-    if converter in (*_LINES, *_DOCUMENTS):
-        return _named(converter)
+    if converter is not None and converter not in _OWN:
+        return _of_document(converter)
+    if converter in _LINES or (converter is None and observer is None and framework == "tflite"):
+        return _of_lines(converter or "tflite")
     if converter == _IDENTIFIED or observer is not None:
         identifier = str(args.get("identifier") or observer or "").strip()
         return _identified([identifier] if identifier else [CAFFE2, PYTORCH])
-    if framework == "tflite":
-        return _named("tflite")
     return _either(_OBSERVERS.get(framework or ""))
 
 
-def _named(converter: str) -> OutputReader:
-    """Readers that few tests need are imported by those."""
+def _of_lines(converter: str) -> OutputReader:
     if converter == "json_converter":
         return OutputReader("{", json_lines, "a line of JSON with type, metric and value")
-    if converter == "tflite":
-        return OutputReader(STATISTICS_LINE, tflite_records, "tflite's line 'count=… avg=…'")
+    return OutputReader(STATISTICS_LINE, tflite_records, "tflite's line 'count=… avg=…'")
 
-    read = {
-        "google-benchmark": google_benchmark,
-        "pytest-benchmark": pytest_benchmark,
-        "hyperfine": hyperfine,
-    }
-    return OutputReader("", read[converter], f"{converter}'s JSON")
+
+def _of_document(converter: str) -> OutputReader | None:
+    importer = output_reader_named(converter)
+    if importer is None:
+        return None
+    return OutputReader("", lambda lines: _read(lines, converter, importer.printed), f"{converter}'s JSON")
 
 
 def check_converter(name: str, args: Mapping[str, Any], *, where: str | None = None, line: int | None = None) -> None:
     """InvalidInput for an unknown converter, or one with wrong arguments."""
-    if name not in CONVERTERS:
-        remedy = did_you_mean(name, CONVERTERS) or f"use one of {', '.join(CONVERTERS)}"
+    if name not in _OWN and output_reader_named(name) is None:
+        known = [*_OWN, *output_readers()]
+        remedy = did_you_mean(name, known) or f"use one of {', '.join(known)}"
         raise InvalidInput(f"unknown converter '{name}'", where=where, line=line, remedy=remedy)
     if name == _IDENTIFIED and not isinstance(args.get("identifier"), str | None):
         raise InvalidInput("the converter's identifier is not text", where=where, line=line)

@@ -53,7 +53,7 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 class Observed(msgspec.Struct):
-    """What was read, in the order it was printed."""
+    """Records and unread lines, in the order they were printed."""
 
     records: list[ObserverRecord] = []
     unread: list[Unread] = []

@@ -59,7 +59,7 @@ def series_of(records: Iterable[ObserverRecord], model: str = "") -> list[Observ
 
 
 def _about(records: Sequence[ObserverRecord]) -> dict[str, object]:
-    """What was printed beside the values; a summary only if it is of all of them."""
+    """Text printed beside the values; a summary only if it is of all of them."""
     about = {key: value for record in records for key, value in record.about.items()}
     return about if len(records) == 1 else {key: value for key, value in about.items() if key != "summary"}
 

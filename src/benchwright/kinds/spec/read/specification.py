@@ -119,7 +119,7 @@ def _located(file: PlacedValues, name: str, number: int) -> str:
 def _benchmarks(read: ReadTest, options: SpecOptions, pair: str) -> list[Benchmark]:
     """With a control, both sides; the control first, since the other is compared with it.
 
-    Without one, a test of a model with steps of its own is a pair by itself, so that the model's tests stay in order.
+    Without one, a test of a model that has its own steps is a pair by itself, so that the model's tests stay in order.
     """
     treatment = options.treatment or RevisionInfo()
     if options.control is None:

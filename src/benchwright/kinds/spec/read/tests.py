@@ -369,7 +369,7 @@ class _Reader:
             raise self.file.error(f"{key} is '{text}', not a number", place, "write a number") from None
 
     def _check(self, test: SpecTest, values: Mapping[str, str], path: Path) -> None:
-        """What would be wrong when the test runs is an error now: placeholders that refer to each other, wrong cores."""
+        """Reports errors now that would show when the test runs: placeholders that refer to each other, wrong cores."""
         filler = Filler(values, {}, ())
         try:
             for line in (*test.commands, *test.arguments):
@@ -397,7 +397,7 @@ class _Reader:
 
 
 def flat(owner: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """What placeholders may stand for: `{name}`, `{platform_args.taskset}`."""
+    """Values of placeholders by name: `{name}`, `{platform_args.taskset}`."""
     found: dict[str, str] = {}
     for key, value in owner.items():
         if isinstance(value, dict):

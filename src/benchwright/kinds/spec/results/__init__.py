@@ -1,1 +1,1 @@
-"""What comes out of a test besides its records: golden errors, power, statistics, and the report."""
+"""Results of a test besides its records: golden errors, power, statistics, and the report."""

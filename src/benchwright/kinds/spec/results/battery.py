@@ -19,7 +19,7 @@ _MOST_LINES = 60
 
 
 class BatteryUse(NamedTuple):
-    """What the battery gave, and for how long; `trouble`: why that is not known."""
+    """Energy drawn from the battery, and for how long; `trouble`: why that is not known."""
 
     joules: float = 0.0
     seconds: float = 0.0

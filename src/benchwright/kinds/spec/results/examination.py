@@ -1,4 +1,4 @@
-"""What a launch left behind: its outputs, against the golden ones of its test."""
+"""Output files of a launch, against the golden ones of its test."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class OutputExaminer:
 
 
 def _lines_of(key: str, path: str) -> Event:
-    """What an output file says, for its converter; `wrong` if it cannot be read."""
+    """The lines of an output file, for its converter; `wrong` if it cannot be read."""
     try:
         with open(path, "rb") as file:
             raw = file.read(_MOST_BYTES + 1)

@@ -63,7 +63,7 @@ def _compared(pair: OutputPair, tolerance: Mapping[str, float]) -> Event:
 
 
 class GoldenResults:
-    """What was compared in one launch, and whether it passed."""
+    """Comparisons of one launch with golden outputs, and whether they passed."""
 
     def __init__(self, goldens: Iterable[Artifact]) -> None:
         self._wanted = [golden.key for golden in goldens]

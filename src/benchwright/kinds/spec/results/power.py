@@ -44,7 +44,7 @@ class EnergyUse:
         return [_measurement(POWER, "W", watts), _measurement(ENERGY, "J", joules)]
 
     def notes(self) -> list[Note]:
-        """What a reader should know of the counters."""
+        """Notes about the counters."""
         if not any(sampler == "rapl" for sampler, _ in self._readings):
             return []
         return [Note(text="power is that of the whole processor: what else ran on it is included", severity="info")]

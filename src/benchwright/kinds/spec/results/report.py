@@ -1,4 +1,4 @@
-"""What the report of a specification adds: operators, outputs against golden ones, and the statistics its tests ask for."""
+"""Report of a specification: operators, outputs against golden ones, and the statistics its tests ask for."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _of_tests(report: Report) -> Contribution:
 
 
 def _headline(test: SpecTest, summaries: Sequence[Summary]) -> tuple[str, ...]:
-    """What the test is about; how long the program took only if it printed nothing about the whole model."""
+    """The metrics that matter to the test; the program's duration only if it printed nothing about the whole model."""
     if test.metric == POWER:
         wanted = [power.POWER, power.ENERGY]
     elif test.metric == ERROR:

@@ -57,7 +57,7 @@ def statistic(name: str, values: Sequence[float]) -> float:
 def printed_summary(records: Sequence[Mapping[str, object]]) -> dict[str, float]:
     """The program's own statistics, in the unit it printed, from what was noted about one metric in each launch.
 
-    Of several launches only those that follow from theirs: the mean by their numbers of runs, the extremes, and the standard
+    Of several launches only statistics that follow from theirs: the mean by their numbers of runs, the extremes, and the standard
     deviation about the common mean. Empty unless every launch printed some.
     """
     found = [_numbers_in(record.get("summary")) for record in records]

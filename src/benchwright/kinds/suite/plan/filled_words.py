@@ -151,7 +151,7 @@ def _image(folder: BenchmarkFolder, paths: SuitePaths, words: _Filling) -> str |
 
 
 def _context(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, sizer: _Sizer) -> Context:
-    """What the benchmark's placeholders may name."""
+    """Names for the benchmark's placeholders."""
     names = dict(facts.names)
     for name, folder in place.folders.items():
         names[f"benchwright_{name}"] = folder

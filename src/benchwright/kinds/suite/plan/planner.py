@@ -50,7 +50,7 @@ def contained(
     context: Context,
     image: str | None = None,
 ) -> tuple[str, ...]:
-    """`words` in `container`, of `image` if there is one instead of its own: `folders` are there under their own paths, so that what is written there is found here.
+    """`words` in `container`, of `image` if given: `folders` keep their paths, so that files written there are found here.
 
     Variables are passed by name, so that their values stay out of the command line; one that is not set stays so.
     """
@@ -378,7 +378,7 @@ def _started(script: str, cwd: str) -> tuple[str, ...]:
 
 
 class _Parts(msgspec.Struct, frozen=True):
-    """What the processes of one benchmark share."""
+    """Shared by the processes of one benchmark."""
 
     place: BenchmarkPlace
     script: str | None  # None: a command

@@ -61,7 +61,7 @@ def environment_of(entry: dict[str, Any], facts: FolderFacts) -> Environment:
 
 
 def _python(venv: object, folder: str) -> str | None:
-    """What `venv: {python: …}` asks for; a relative path is taken from the benchmark's folder."""
+    """The interpreter of `venv: {python: …}`; a relative path is taken from the benchmark's folder."""
     given = venv.get("python") if isinstance(venv, dict) else None
     if given is None:
         return None

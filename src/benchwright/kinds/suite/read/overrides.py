@@ -35,7 +35,7 @@ class Override(msgspec.Struct, frozen=True):
 
 
 def parse_override(text: str, names: Iterable[str]) -> Override | None:
-    """What `text` says of one of the entries `names`, or of all (`*`); None if it names another."""
+    """The override in `text` of one of the entries `names`, or of all (`*`); None if it names another."""
     path, equals, written = text.partition("=")
     if not equals or "." not in path.strip("."):
         raise InvalidInput(

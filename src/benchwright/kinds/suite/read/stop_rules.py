@@ -51,7 +51,7 @@ def whole_of(value: object, path: tuple[object, ...], least: int) -> int:
 
 
 def parsed(parse: Callable[[object], Rule], value: object, at: tuple[object, ...]) -> Rule:
-    """What `parse` makes of `value`, which stands at `at` in the entry."""
+    """Parses `value`, which stands at `at` in the entry."""
     try:
         return parse(value)
     except WrongRule as error:

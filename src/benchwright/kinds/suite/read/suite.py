@@ -427,8 +427,8 @@ def refuse_unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool =
 
 
 def yaml_kind(path: str) -> str | None:
-    """What the YAML file at `path` seems to be: suite, system or scaling. What cannot be read is a suite: reading it as one
-    tells best what is wrong."""
+    """The apparent kind of the YAML file at `path`: suite, system or scaling. An unreadable file is a suite: reading it as one
+    shows best what is wrong."""
     try:
         value = parse_yaml(_beginning(path), path, extras=True).value
     except InvalidInput:

@@ -1,1 +1,1 @@
-"""What a suite needs before it runs: environments, preparations, pins; and new benchmarks."""
+"""Setup of a suite: environments, preparations, pins; and new benchmarks."""

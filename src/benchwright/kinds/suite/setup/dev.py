@@ -20,7 +20,7 @@ from benchwright.options.table import Options
 
 
 class DevSession(msgspec.Struct, frozen=True):
-    """What to become."""
+    """The shell to replace this process with."""
 
     argv: tuple[str, ...]
     cwd: str

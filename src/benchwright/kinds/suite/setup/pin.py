@@ -35,7 +35,7 @@ class PinOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pinned(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a group. `status`: pinned, unchanged or failed."""
+    """Outcome of a group. `status`: pinned, unchanged or failed."""
 
     name: str
     status: str

@@ -31,7 +31,7 @@ from benchwright.kinds.suite.plan.filled_words import filled_words
 from benchwright.kinds.suite.plan.machine_facts import machine_facts
 from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.kinds.suite.setup.install import IndexOptions, check_writable, package_indexes
-from benchwright.kinds.suite.setup.prepared import (
+from benchwright.kinds.suite.setup.preparation import (
     Marks,
     Preparation,
     Prepared,
@@ -60,7 +60,7 @@ class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preparing(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a benchmark. `status`: prepared, reused, nothing (to do) or failed."""
+    """Outcome of a benchmark. `status`: prepared, reused, nothing (to do) or failed."""
 
     name: str
     status: str

@@ -1,4 +1,4 @@
-"""What any process in a benchmark's environment gets, whichever phase it belongs to."""
+"""Environment of any process of a benchmark, whichever phase it belongs to."""
 
 from __future__ import annotations
 

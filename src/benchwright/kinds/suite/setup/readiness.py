@@ -1,4 +1,4 @@
-"""What a suite's benchmarks lack before they can run, read from a few small files."""
+"""Whether a suite's benchmarks are ready to run, read from a few small files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchwright.environments.groups import requirement_paths
 from benchwright.environments.local_packages import read_local_package
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.kinds.suite.read.suite import suite_file
-from benchwright.kinds.suite.setup.prepared import Marks, missing_data, preparation_of
+from benchwright.kinds.suite.setup.preparation import Marks, missing_data, preparation_of
 from benchwright.runs.base_folder import BaseFolder
 
 INSTALL, PREPARE = "install", "prepare"  # the phases, as commands

@@ -200,7 +200,7 @@ def _said(node: ast.AST) -> str:
 
 
 def kind(value: object) -> str:
-    """What a value is, in a message."""
+    """The type of a value, for a message."""
     if value is None:
         return "None"
     kinds = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", tuple: "a list"}

@@ -30,7 +30,7 @@ class PlaceholderError(InvalidInput):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What placeholders may name, and what the functions are."""
+    """Names and functions for placeholders."""
 
     names: Mapping[str, Any]
     functions: Mapping[str, Function] = {}

@@ -58,7 +58,7 @@ def answered(request: dict[str, Any], questions: Any) -> dict[str, Any]:
 
 
 def processes(pack: Any, devices: list[int]) -> list[dict[str, Any]]:
-    """What its run starts on each device, or as often as the entry's `plan` says."""
+    """Processes that its run starts on each device, or as often as the entry's `plan` says."""
     actions: Any = import_module("milabench.actions")
     commands: Any = import_module("milabench.commands")
     packs: Any = import_module("milabench.pack")
@@ -78,7 +78,7 @@ def processes(pack: Any, devices: list[int]) -> list[dict[str, Any]]:
 
 
 def about(pack: Any) -> dict[str, Any]:
-    """What a pack's class says."""
+    """Attributes of a pack's class."""
     found: dict[str, object] = {}
     for name in ATTRIBUTES:
         value = inspect.getattr_static(pack, name, None)

@@ -1,1 +1,1 @@
-"""The interface of milabench that benchfiles are written against. Seen by them only, in a process of their own."""
+"""The interface of milabench that benchfiles are written against. Only they see it, in a separate process."""

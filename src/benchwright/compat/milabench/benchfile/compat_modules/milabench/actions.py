@@ -1,4 +1,4 @@
-"""What a benchfile wants done or known: asked of benchwright, one JSON line each, and answered by one.
+"""Requests of a benchfile to benchwright: one JSON line each, answered by one.
 
 The question goes to the descriptor in `questions`, since a benchfile may print what it likes.
 """
@@ -73,12 +73,12 @@ def described(action: str, words: Sequence[Any], pack: Any, options: Mapping[str
 
 
 def environment(pack: Any) -> dict[str, str]:
-    """What every process of the benchmark finds in its environment."""
+    """Environment of every process of the benchmark."""
     return {**variables, "MILABENCH_CONFIG": json.dumps(pack.config, default=str)}
 
 
 def own_environment(pack: Any) -> dict[str, Any]:
-    """What the benchfile, in its `make_env` or in its own environment, and the entry add to it or change."""
+    """Variables that the entry and the benchfile, in its `make_env` or in its own environment, add or change."""
     common = environment(pack)
     own = {name: value for name, value in pack.make_env().items() if str(value) != common.get(name)}
     changed = {name: value for name, value in os.environ.items() if surroundings.get(name) != value}

@@ -20,7 +20,7 @@ _DOWNLOAD = (
 
 
 class XPath(PosixPath):
-    """A path with a few actions of its own."""
+    """A path with milabench's additional methods."""
 
     def __len__(self) -> int:
         return len(str(self))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..utils import merge
 from . import nodes
-from .launching import (
+from .launchers import (
     AccelerateAllNodes,
     AccelerateLaunchCommand,
     ForeachNode,

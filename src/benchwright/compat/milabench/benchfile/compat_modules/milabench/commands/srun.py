@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..utils import NotKnown
-from .launching import ForeachNode, TorchrunAllGPU, TorchrunAllNodes
+from .launchers import ForeachNode, TorchrunAllGPU, TorchrunAllNodes
 
 
 class ForeachSrun(ForeachNode):

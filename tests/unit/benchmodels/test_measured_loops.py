@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmodels.measure import timing
-from benchmodels.measure.timing import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_times
+from benchmodels.measure import measured_loops
+from benchmodels.measure.measured_loops import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_times
 
 
 def test_without_a_rule_the_loop_makes_a_fixed_number_of_calls() -> None:
@@ -41,7 +41,7 @@ def test_inputs_that_are_used_up_are_released_before_the_next_are_made() -> None
 
 @pytest.fixture
 def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "ROUND_NS", 1_000_000)
+    monkeypatch.setattr(measured_loops, "ROUND_NS", 1_000_000)
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -58,16 +58,16 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
         return Caller(run, lambda: None, lambda: threads["closed"].add(threading.get_ident()))
 
     rates, seconds = streams_times([make] * 3)
-    assert len(rates) == timing.MAX_ROUNDS
+    assert len(rates) == measured_loops.MAX_ROUNDS
     assert all(rate > 0 for rate in rates)
-    assert 3 * timing.MAX_ROUNDS <= len(seconds) <= min(timing.MOST_CALLS, sum(counts.values()))
+    assert 3 * measured_loops.MAX_ROUNDS <= len(seconds) <= min(measured_loops.MOST_CALLS, sum(counts.values()))
     assert threads["made"] == threads["called"] == threads["closed"]
     assert len(threads["made"]) == 3
     assert len(set(counts.values())) == 1, "in each round everybody makes the same number of calls"
 
 
 def test_inputs_of_streams_are_made_before_anybody_calls_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "ROUND_NS", 10**12)  # so that `most_calls` are made, however slow a call is
+    monkeypatch.setattr(measured_loops, "ROUND_NS", 10**12)  # so that `most_calls` are made, however slow a call is
     ready: list[int] = []
     most = 0
 
@@ -104,13 +104,16 @@ def test_what_one_stream_raises_ends_all(where: str) -> None:
 
 @pytest.mark.usefixtures("short_rounds")
 def test_slow_calls_get_the_fewest_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "MAX_SECONDS", 0.0)
-    assert len(streams_times([lambda: Caller(lambda x: None, lambda: None, lambda: None)]).rates) == timing.MIN_ROUNDS
+    monkeypatch.setattr(measured_loops, "MAX_SECONDS", 0.0)
+    assert (
+        len(streams_times([lambda: Caller(lambda x: None, lambda: None, lambda: None)]).rates)
+        == measured_loops.MIN_ROUNDS
+    )
 
 
 def test_the_time_of_each_concurrent_call_is_kept_and_of_many_an_even_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "ROUND_NS", 4_000_000)
-    monkeypatch.setattr(timing, "MOST_CALLS", 50)
+    monkeypatch.setattr(measured_loops, "ROUND_NS", 4_000_000)
+    monkeypatch.setattr(measured_loops, "MOST_CALLS", 50)
     _, seconds = streams_times([lambda: Caller(lambda x: time.sleep(0.002), lambda: None, lambda: None)] * 2)
     assert 25 < len(seconds) <= 50
     assert min(seconds) >= 0.002

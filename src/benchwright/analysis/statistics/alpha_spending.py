@@ -31,7 +31,7 @@ class Levels(NamedTuple):
     nominal: tuple[float, ...]
 
     def nominal_of(self, overall: float) -> float:
-        """What the p-value of the last look alone must not exceed."""
+        """The largest significant p-value of the last look alone."""
         return _interpolated(overall, self.overall, self.nominal)
 
     def overall_of(self, nominal: float) -> float:
@@ -72,7 +72,7 @@ def _last_level(looks: tuple[float, ...], rate: float) -> float:
 
 
 def _bound(walk: list[tuple[float, float]], deviation: float, chance: float, scale: float) -> float:
-    """What the motion exceeds with that `chance`, on either side."""
+    """The bound that the motion exceeds with that `chance`, on either side."""
     unit = 1 / (deviation * math.sqrt(2))
     low, high = 0.0, 12 * scale
     for _ in range(40):

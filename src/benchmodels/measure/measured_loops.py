@@ -71,7 +71,7 @@ def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[Li
 
 
 def times_in_runtime(session: TimesItself, prepared: Prepared) -> Tuple[List[float], List[float]]:
-    """For some calls, the seconds by the runtime's own clock, and those that our clock adds.
+    """For some calls, the seconds by the runtime's own clock, and the seconds our clock adds.
 
     As many calls as fit into 50 ms, but at least MIN_OWN_CALLS.
     """

@@ -13,15 +13,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from benchwright.analysis.comparison.compare import ComparedRow, rows_of
-from benchwright.analysis.comparison.disturbed import DisturbedPairs, disturbed_pairs
+from benchwright.analysis.comparison.disturbances import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures
 from benchwright.analysis.comparison.sides import Values, noted
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES, too_few_left
+from benchwright.analysis.statistics.alpha_spending import levels_at
 from benchwright.analysis.statistics.dependence import trend_chance
 from benchwright.analysis.statistics.drift import ALARM
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
-from benchwright.analysis.statistics.spending import levels_at
 from benchwright.core.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction, margin_for
@@ -224,7 +224,7 @@ def _too_few(count: int, course: Course, *, left: bool) -> str:
 
 
 def _more(course: Course) -> str:
-    """What would bring more pairs: a larger budget only if this one was used up."""
+    """The option that allows more pairs: a larger budget only if this one was used up."""
     return "a larger --budget" if course.is_over_budget else "a larger --repeat"
 
 

@@ -1,4 +1,4 @@
-"""What a prepare script depends on, and the marks that finished preparations leave."""
+"""Inputs of a prepare script, and the marks that finished preparations leave."""
 
 from __future__ import annotations
 

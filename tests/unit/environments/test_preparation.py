@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.kinds.suite.setup.prepared import Marks, Prepared, changes, contents, missing_data, preparation_of
+from benchwright.kinds.suite.setup.preparation import Marks, Prepared, changes, contents, missing_data, preparation_of
 
 
 def identity(benchmark: Benchmark) -> str:

@@ -13,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from benchwright.analysis.comparison.decided import compare_decided, courses, hardly_counts, looks_of, may_be_decided
-from benchwright.analysis.comparison.disturbed import value_and_disturbance
+from benchwright.analysis.comparison.ab_verdicts import (
+    compare_decided,
+    courses,
+    hardly_counts,
+    looks_of,
+    may_be_decided,
+)
+from benchwright.analysis.comparison.disturbances import value_and_disturbance
 from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction

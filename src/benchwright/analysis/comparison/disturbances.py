@@ -64,7 +64,7 @@ class DisturbedPairs(NamedTuple):
 
 
 def value_and_disturbance(launch: Launch, found: Measurement, workers: int | None) -> tuple[float, str | None]:
-    """What a single launch measured, a duration without its waiting for a core, and what disturbed that; None: nothing.
+    """The value of a single launch, a duration without the wait for a core, and the disturbance; None: undisturbed.
 
     Of processes that took turns, one launch does not show that it had to wait for them: that takes several.
     """
@@ -76,7 +76,7 @@ def value_and_disturbance(launch: Launch, found: Measurement, workers: int | Non
 
 
 def disturbed_pairs(both: tuple[Result, Result], workers: int | None) -> tuple[DisturbedPairs, tuple[Result, Result]]:
-    """Those of two results whose launches alternated, and the results to compare: if launches waited for a core, the durations
+    """Disturbed pairs of alternating launches, and the results to compare: if launches waited for a core, the durations
     of pairs of which it is known for how long are without that time."""
     found: dict[int, frozenset[str]] = {}
     for result in both:

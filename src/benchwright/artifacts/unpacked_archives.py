@@ -30,7 +30,7 @@ class UnpackedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnpackedArchives:
-    """Those below `folder`, the artifact cache. Constructing it touches nothing."""
+    """Unpacked archives below `folder`, the artifact cache. Constructing it touches nothing."""
 
     def __init__(self, folder: Path, limits: FetchLimits) -> None:
         self.folder = folder / "unpacked"
