@@ -153,6 +153,10 @@ async def _find(served: ServedStore, request: Request) -> Response:
     return _json(msgspec.Raw(await run_in_threadpool(found)))
 
 
+async def _logs(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.logs, _word(request, "id")))
+
+
 async def _series(served: ServedStore, request: Request) -> Response:
     asked = await _read_json(request, _Series)
 
@@ -356,6 +360,7 @@ ROUTES: tuple[tuple[str, str, Scope, Handler], ...] = (
     ("GET", "/version", Scope.READ, _version),
     ("GET", "/digests", Scope.READ, _digests),
     ("POST", "/find", Scope.READ, _find),
+    ("GET", "/logs", Scope.READ, _logs),
     ("POST", "/series", Scope.READ, _series),
     ("POST", "/summaries", Scope.READ, _summaries),
     ("GET", "/standing", Scope.READ, _standing),
