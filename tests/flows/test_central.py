@@ -79,6 +79,10 @@ def test_every_command_works_with_a_server_as_its_store(bw: CommandLine, tmp_pat
         assert (tmp_path / "one.json").stat().st_size > 100
         assert "already there" in bw("import", str(bw.last_run())).stdout
         assert "intact" in bw("store", "check").stdout
+        assert "nothing to delete" in bw("runs", "prune", "--keep", "0s", env=elsewhere).stdout
+        pruned = bw("runs", "prune", "--keep", "0s", "--yes", "--store", address, env=elsewhere).stdout
+        assert "deleted 3 runs" in pruned  # not the baseline
+        assert [row["name"] for row in json.loads(bw("runs", "--json", env=elsewhere).stdout)] == ["one"]
         assert "already imported" not in bw("import", str(tmp_path / "one.json"), env=elsewhere, code=None).stdout
     assert (tmp_path / "central" / "store.db").exists()
     assert not (bw.base / "store.db").exists()
