@@ -26,6 +26,7 @@ class Cell(msgspec.Struct, frozen=True):
     hint: str | None = None  # what stands behind it: a doubt, the parts of a figure
     mark: str = ""  # what sets it apart: a status, `noisy`, `slow`
     link: str = ""  # a place of the page
+    address: str = ""  # another page
     small: str = ""  # further text, below it
     share: float | None = None  # of a whole, which can be drawn
     sort: float | None = None  # what to sort by, if that is not the value

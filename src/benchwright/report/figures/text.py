@@ -86,6 +86,11 @@ def sparkline(summary: Summary, result: Result) -> str:
     of_what = "launches"
     if len(values) == 1:
         values, of_what = _samples(summary, result), "samples of the one launch"
+    return spark_of(values, f"{len(values)} {of_what}")
+
+
+def spark_of(values: Sequence[float], label: str) -> str:
+    """SVG of numbers in their order; empty unless two of them are finite. `label` is ours."""
     finite = [v for v in values if math.isfinite(v)] if not_finite(values) else values
     if len(finite) < 2:
         return ""
@@ -93,8 +98,8 @@ def sparkline(summary: Summary, result: Result) -> str:
     path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
     dots = "".join(f"M{x:g} {y:g}h0" for x, y in points) if len(points) <= _MOST_DOTS else ""
     drawn = f'<path d="{path}"/>' + (f'<path class="dots" d="{dots}"/>' if dots else "")
-    label = f'role="img" aria-label="{len(values)} {of_what}"'
-    return f'<svg class="spark" viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>{drawn}</svg>'
+    spoken = f'role="img" aria-label="{label}"'
+    return f'<svg class="spark" viewBox="0 0 {_WIDTH} {_HEIGHT}" {spoken}>{drawn}</svg>'
 
 
 def _samples(summary: Summary, result: Result) -> Sequence[float]:

@@ -1,0 +1,187 @@
+"""What only pages ask of a store: counts, machines, failures. Each is one query, however many runs there are."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, func, select
+
+from benchwright.core.machine import Machine
+from benchwright.core.status import Status
+from benchwright.store import schema
+from benchwright.store.base import RunFilter, RunRow
+from benchwright.store.run_document import plain
+from benchwright.store.run_query import row_of, select_runs
+from benchwright.store.sql_store import SqlStore
+
+_R, _P, _S, _B = schema.runs.c, schema.summaries.c, schema.summary_series.c, schema.results.c
+_GAPS = 20  # of a machine, from which its usual silence is known
+_NOISE_RUNS = 400
+
+
+class RunsFound(NamedTuple):
+    rows: list[RunRow]
+    count: int  # of all that match
+
+
+class MachineSeen(NamedTuple):
+    """`usual_gap_s`: between its latest runs, nine of ten gaps are shorter; None of too few runs."""
+
+    host: str
+    machine: str
+    runs: int
+    first_s: float
+    last_s: float
+    newest: str  # the uid of its newest run
+    usual_gap_s: float | None = None
+
+
+class Failing(NamedTuple):
+    benchmark: str
+    host: str
+    failures: int
+    first_s: float  # since the time asked for
+    last_s: float
+    reason: str
+    last_ok_s: float | None  # None: it never succeeded
+
+
+def find_runs(store: SqlStore, where: RunFilter, *, limit: int, offset: int) -> RunsFound:
+    with store.reading() as connection:
+        dialect = connection.dialect.name
+        every = select_runs(where, limit=None, newest_first=True, dialect=dialect)
+        rows = connection.execute(every.limit(limit).offset(offset)).mappings()
+        found = [row_of(row) for row in rows]
+        matching = select_runs(where, limit=None, newest_first=True, dialect=dialect).with_only_columns(_R.key)
+        count = connection.execute(select(func.count()).select_from(matching.order_by(None).subquery())).scalar_one()
+    return RunsFound(found, count)
+
+
+def metric_names(store: SqlStore) -> list[str]:
+    """Those of most series first."""
+    query = select(_S.metric).group_by(_S.metric).order_by(func.count().desc(), _S.metric)
+    with store.reading() as connection:
+        return list(connection.execute(query).scalars())
+
+
+def host_names(store: SqlStore) -> list[str]:
+    with store.reading() as connection:
+        return list(connection.execute(select(_R.host).distinct().order_by(_R.host)).scalars())
+
+
+def series_sizes(store: SqlStore) -> dict[str, str]:
+    """Series → how many points it has, and its newest; only those that a benchmark is known by."""
+    query = (
+        select(_S.hash, func.count(), func.max(_P.key))
+        .join_from(schema.summaries, schema.summary_series, _S.key == _P.series)
+        .where(_P.headline)
+        .group_by(_S.hash)
+    )
+    with store.reading() as connection:
+        return {series: f"{count}:{newest}" for series, count, newest in connection.execute(query)}
+
+
+def machines_seen(store: SqlStore) -> list[MachineSeen]:
+    """Each host with the make it had last, the one that ran last first."""
+    order = func.row_number().over(partition_by=_R.host, order_by=(_R.started_s.desc(), _R.key.desc())).label("place")
+    latest = select(_R.host, _R.machine, _R.id, _R.started_s, order).subquery()
+    with store.reading() as connection:
+        counts = {
+            host: (runs, first)
+            for host, runs, first in connection.execute(
+                select(_R.host, func.count(), func.min(_R.started_s)).group_by(_R.host)
+            )
+        }
+        rows: dict[str, list[Any]] = {}
+        for row in connection.execute(select(latest).where(latest.c.place <= _GAPS + 1).order_by(latest.c.place)):
+            rows.setdefault(row.host, []).append(row)
+    found = []
+    for host, same in rows.items():
+        gaps = sorted(newer.started_s - older.started_s for newer, older in itertools.pairwise(same))
+        usual = gaps[int(0.9 * (len(gaps) - 1))] if len(gaps) >= 4 else None
+        newest = same[0]
+        runs, first = counts[host]
+        found.append(MachineSeen(host, newest.machine, runs, first, newest.started_s, newest.id, usual))
+    return sorted(found, key=lambda each: -each.last_s)
+
+
+class _OnlyMachine(msgspec.Struct):
+    machine: Machine
+
+
+def machine_facts(store: SqlStore, uids: Sequence[str]) -> dict[str, Machine]:
+    """Run → the machine it ran on, as far as it can be read."""
+    d = schema.documents.c
+    query = select(_R.id, d.data).join_from(schema.documents, schema.runs, _R.key == d.run).where(_R.id.in_(uids))
+    found: dict[str, Machine] = {}
+    with store.reading() as connection:
+        for uid, data in connection.execute(query):
+            with suppress(zlib.error, msgspec.MsgspecError, ValueError):  # a damaged document: `store check` tells
+                found[uid] = msgspec.json.decode(zlib.decompress(data), type=_OnlyMachine).machine
+    return found
+
+
+def noise_by_host(store: SqlStore) -> dict[str, list[float]]:
+    """Host → of each of its latest runs the median half width of the confidence intervals, as a fraction; oldest first."""
+    newest = select(_R.key).order_by(_R.started_s.desc(), _R.key.desc()).limit(_NOISE_RUNS).scalar_subquery()
+    query = (
+        select(_R.host, _R.started_s, _P.run, _P.value, _P.low, _P.high)
+        .join_from(schema.summaries, schema.runs, _R.key == _P.run)
+        .where(_P.run.in_(newest), _P.headline, _P.low.is_not(None))
+        .order_by(_R.started_s, _P.run)
+    )
+    widths: dict[tuple[str, int], list[float]] = {}
+    with store.reading() as connection:
+        for host, _, run, value, low, high in connection.execute(query):
+            if value:
+                widths.setdefault((host, run), []).append((high - low) / 2 / abs(value))
+    found: dict[str, list[float]] = {}
+    for (host, _), each in widths.items():
+        found.setdefault(host, []).append(statistics.median(each))
+    return found
+
+
+def failing_since(store: SqlStore, since_s: float) -> list[Failing]:
+    """Benchmarks whose newest result on a host is a failure, begun since then; what failed before already is not among them."""
+    failed = _B.status == Status.FAILED.value
+    joined = schema.results.join(schema.runs, _R.key == _B.run)
+    recent = (
+        select(_B.benchmark, _R.host, func.count(), func.min(_R.started_s), func.max(_R.started_s), func.max(_B.reason))
+        .select_from(joined)
+        .where(failed, _R.started_s >= since_s)
+        .group_by(_B.benchmark, _R.host)
+    )
+    with store.reading() as connection:
+        rows = connection.execute(recent).all()
+        if not rows:
+            return []
+        names = sorted({row[0] for row in rows})[:500]
+        good = _last(joined, _B.status == Status.OK.value, names)
+        last_ok = {(name, host): last for name, host, last in connection.execute(good)}
+        before = _last(joined, failed, names).where(_R.started_s < since_s)
+        failed_before = {(name, host): last for name, host, last in connection.execute(before)}
+    found = []
+    for name, host, count, first, last, reason in rows:
+        ok = last_ok.get((name, host))
+        began_before = (name, host) in failed_before and (ok is None or ok < failed_before[name, host])
+        if (ok is None or ok < last) and not began_before:
+            found.append(Failing(name, host, count, first, last, reason or "", ok))
+    return sorted(found, key=lambda each: (-each.last_s, each.benchmark))
+
+
+def _last(joined: Any, condition: ColumnElement[bool], names: Sequence[str]) -> Any:
+    query = select(_B.benchmark, _R.host, func.max(_R.started_s)).select_from(joined)
+    return query.where(condition, _B.benchmark.in_(names)).group_by(_B.benchmark, _R.host)
+
+
+def commit_start_s(store: SqlStore, commit: str) -> float | None:
+    """When the first run of a commit was started; `commit` may be its beginning."""
+    known = _R.measured_commit.startswith(plain(commit), autoescape=True)
+    with store.reading() as connection:
+        return connection.execute(select(func.min(_R.started_s)).where(known)).scalar()
