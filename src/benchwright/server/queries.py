@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import statistics
 import zlib
 from collections.abc import Sequence
@@ -185,3 +186,41 @@ def commit_start_s(store: SqlStore, commit: str) -> float | None:
     known = _R.measured_commit.startswith(plain(commit), autoescape=True)
     with store.reading() as connection:
         return connection.execute(select(func.min(_R.started_s)).where(known)).scalar()
+
+
+class NamedRuns(NamedTuple):
+    """Name → uids: of runs by their id or name, and of baselines."""
+
+    runs: dict[str, list[str]]
+    baselines: dict[str, list[str]]
+
+
+def runs_called(store: SqlStore, words: Sequence[str]) -> NamedRuns:
+    """A uid means only that run, even if another is called so."""
+    wanted = [plain(word) for word in words]
+    b = schema.baselines.c
+    query = select(_R.id, _R.called, b.name).outerjoin_from(schema.runs, schema.baselines, b.run == _R.key)
+    found = NamedRuns({}, {})
+    by_uid = set()
+    with store.reading() as connection:
+        rows = connection.execute(query.where(_R.id.in_(wanted) | _R.called.in_(wanted) | b.name.in_(wanted))).all()
+    for uid, called, baseline in rows:
+        by_uid |= {uid} & set(wanted)
+        same = found.runs.setdefault(called, [])
+        same += [uid] if uid not in same else []
+        if baseline is not None:
+            found.baselines[baseline] = [uid]
+    found.runs.update({uid: [uid] for uid in by_uid})
+    return found
+
+
+def series_of_run(store: SqlStore, uid: str) -> list[tuple[str, str, str, dict[str, str]]]:
+    """The id, benchmark, metric and labels of every series that the run has a point of."""
+    query = (
+        select(_S.hash, _S.benchmark, _S.metric, _S.labels)
+        .join_from(schema.summaries, schema.summary_series, _S.key == _P.series)
+        .join(schema.runs, _R.key == _P.run)
+        .where(_R.id == plain(uid))
+    )
+    with store.reading() as connection:
+        return [(found, name, metric, json.loads(labels)) for found, name, metric, labels in connection.execute(query)]

@@ -17,6 +17,7 @@ from benchwright.report.text.numbers import moment
 from benchwright.results.compare import compare_runs
 from benchwright.server.pages.frame import Archive, Asked, Block, FormField, page
 from benchwright.server.pages.run_pages import run_table, shown_run
+from benchwright.server.queries import runs_called, series_of_run
 from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
 
 _MOST_DRAWN = 40
@@ -44,16 +45,15 @@ class _Beside(NamedTuple):
 
 def compare(archive: Archive, asked: Asked) -> str:
     words = asked.word("control"), asked.word("treatment")
-    baselines = archive.store.baselines()
     fields = [
         FormField("control", "Control", words[0], hint="run, or baseline:NAME"),
         FormField("treatment", "Treatment", words[1], hint="run, or baseline:NAME"),
     ]
     if not all(words):
-        blocks = [_newest_runs(archive, asked, words, baselines)]
+        blocks = [_newest_runs(archive, asked, words)]
         about = ["Choose two runs, by name or id, or baselines: baseline:NAME."]
         return page(archive, asked, "Compare", blocks, about=about, fields=fields)
-    control, treatment = (shown_run(archive, _uid(word, baselines)) for word in words)
+    control, treatment = _loaded(archive, words)
     heading = f"{control.id} → {treatment.id}"
     sides = Block(
         pairs=[_side("Control", control), _side("Treatment", treatment)], links=_links(asked, control, treatment)
@@ -75,17 +75,26 @@ def compare(archive: Archive, asked: Asked) -> str:
     return page(archive, asked, heading, blocks, about=[count_words(found)], fields=fields)
 
 
-def _uid(word: str, baselines: Mapping[str, str]) -> str:
-    if not word.startswith(_BASELINE):
-        return word
-    name = word.removeprefix(_BASELINE)
-    if name not in baselines:
-        known = ", ".join(sorted(baselines)[:10]) or "there are none"
-        raise InvalidInput(f"there is no baseline '{name}'", where="compare", remedy=f"known: {known}")
-    return baselines[name]
+def _loaded(archive: Archive, words: tuple[str, str]) -> list[Run]:
+    """Control and treatment; InvalidInput names what there is no run of, or several."""
+    known = runs_called(archive.store, [word.removeprefix(_BASELINE) for word in words])
+    uids = []
+    for word in words:
+        name = word.removeprefix(_BASELINE)
+        found = known.baselines.get(name, []) if name != word else known.runs.get(name, [])
+        if len(found) > 1:
+            raise InvalidInput(f"{len(found)} runs are called '{word}'", where="compare", remedy="name one by its id")
+        if not found:
+            remedy = "see the lists of runs and baselines"
+            raise InvalidInput(f"there is no run or baseline '{word}'", where="compare", remedy=remedy)
+        uids += found
+    loaded = {run.unique_id: shown_run(archive, run) for run in archive.store.load_all(list(dict.fromkeys(uids)))}
+    if missing := [uid for uid in uids if uid not in loaded]:
+        raise InvalidInput(f"the run '{missing[0]}' is damaged", where="compare", remedy="see: benchwright store check")
+    return [loaded[uid] for uid in uids]
 
 
-def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str], baselines: Mapping[str, str]) -> Block:
+def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> Block:
     """A row's name chooses it as the side that is missing."""
     side = "treatment" if words[0] else "control"
 
@@ -93,7 +102,8 @@ def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str], baselines
         return asked.changed(**{side: item}) if item else asked.link(path, **parameters)
 
     found = archive.store.runs(RunFilter(), limit=_NEWEST)
-    links = [(f"baseline {name}", asked.changed(**{side: f"{_BASELINE}{name}"})) for name in list(baselines)[:30]]
+    baselines = list(archive.store.baselines())[:_NEWEST]
+    links = [(f"baseline {name}", asked.changed(**{side: f"{_BASELINE}{name}"})) for name in baselines]
     from_here = Asked(link=link, parameters=asked.parameters, path=asked.path)
     return Block(f"Choose the {side}", table=run_table(found, from_here), empty="There are no runs.", links=links)
 
@@ -134,8 +144,8 @@ def _table(found: Comparison, beside: _Beside) -> ReportTable:
 def _histories(archive: Archive, run: Run, effects: Sequence[Effect]) -> dict[_Key, SummarySeries]:
     """The latest points of what was compared, regressions first where there are too many."""
     wanted = [_key(e.benchmark, e.metric, e.labels) for e in sorted_effects(effects)]
-    of_run = archive.store.summaries(SummaryFilter(runs=RunFilter(uid=run.unique_id)))
-    ids = {_key(s.benchmark, s.metric, s.labels): s.id for s in of_run}
+    of_run = series_of_run(archive.store, run.unique_id)
+    ids = {_key(benchmark, metric, labels): found for found, benchmark, metric, labels in of_run}
     chosen = [ids[key] for key in wanted if key in ids][:_MOST_HISTORIES]
     found = archive.store.summaries(SummaryFilter(series=tuple(chosen)), newest=_POINTS) if chosen else []
     return {_key(s.benchmark, s.metric, s.labels): s for s in found}

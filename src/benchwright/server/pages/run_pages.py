@@ -25,7 +25,6 @@ from benchwright.store.base import RunFilter, RunRow
 
 _AT_ONCE = 50
 _MOST_COMMANDS = 3
-_LOG_LINES = 200
 NOWHERE = "/nonexistent/benchwright"  # the folder of a run that was made elsewhere: its path means nothing here
 
 
@@ -91,30 +90,23 @@ def _count(row: RunRow) -> str:
 
 
 def run_page(archive: Archive, asked: Asked, uid: str) -> str:
-    run = shown_run(archive, uid)
+    run = shown_run(archive, archive.store.load(uid))
     report = report_of(run, with_logs=True, comparisons=compare_commands(run))
-    logs = archive.store.failed_logs(uid)
-    report = replace(report, log_tails={**logs, **report.log_tails}, run=replace(run, folder=_folder_words(run)))
-    annotation = None
+    report = replace(report, run=replace(report.run, folder=_folder_words(run)))
     steps = [
         ("compare with another run", asked.link("/compare", treatment=run.unique_id)),
         ("runs of this machine", asked.link("/runs", machine=run.machine.hostname)),
         ("runs of this name", asked.link("/runs", name=run.name)),
     ]
-    notes = [annotation] if annotation else []
     commands = [("To reproduce it, in the same folder and environment:", text) for text in _commands(run)]
-    return report_page(archive, asked, HtmlReporter().render(report), notes=notes, steps=steps, commands=commands)
+    return report_page(archive, asked, HtmlReporter().render(report), steps=steps, commands=commands)
 
 
-def shown_run(archive: Archive, uid: str) -> Run:
+def shown_run(archive: Archive, run: Run) -> Run:
     """The run without secrets. Its folder is believed only if it is one of this machine: others could name any file here."""
-    run = run_without_secrets(archive.store.load(uid))
-    own = (
-        bool(archive.runs)
-        and bool(run.folder)
-        and Path(os.path.realpath(run.folder)).parent == Path(os.path.realpath(archive.runs))
-    )
-    return run if own else replace(run, folder=NOWHERE)
+    folder = Path(os.path.realpath(run.folder)).parent if run.folder else None
+    own = archive.runs and folder == Path(os.path.realpath(archive.runs))
+    return run_without_secrets(run if own else replace(run, folder=NOWHERE))
 
 
 def _folder_words(run: Run) -> str:
