@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import builders
 import pytest
 from builders import launch, measurement
 from msgspec.structs import replace
@@ -21,9 +22,13 @@ from stored_runs import result, rich_run, run, same
 from benchwright.core.aggregates import aggregate
 from benchwright.core.errors import InvalidInput, StoreTrouble
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
+from benchwright.core.provenance import CodeRevision
+from benchwright.core.run import Run
 from benchwright.core.status import Status
+from benchwright.results.after_run import summaries_of
 from benchwright.store import base, schema
-from benchwright.store.base import RunFilter, RunStore
+from benchwright.store.base import RunFilter, RunStore, SummaryFilter
 from benchwright.store.http_store import HttpStore
 from benchwright.store.samples import PIECE_BYTES
 from benchwright.store.sql_store import SqlStore
@@ -644,6 +649,218 @@ def test_how_it_stands_with_each_run_is_told(store: RunStore) -> None:
     assert (found["half.1"].uid, found["half.1"].complete) == ("half.1", False)
     assert (found["whole.1"].uid, found["whole.1"].complete) == ("c" * 32, True)
     assert found["whole.1"].folder == "/f/runs/whole.1"
+
+
+COMMITS = ("a" * 40, "b" * 40)
+
+
+def history_run(number: int, *, host: str = "lab-1", launches: int = 7, **fields: Any) -> Run:
+    """One of many: a rate and a time of `train`, and the rate of `bert`."""
+    values = [100.0 + number + shift / 7 for shift in range(launches)]
+    train = [
+        launch(
+            measurement(value, value + 1, value + 0.3),
+            measurement(1 / value, metric="process.duration", unit="s", source="process"),
+        )
+        for value in values
+    ]
+    code = CodeRevision(root="/r", commit=COMMITS[number % 2], branch="main", time="2026-11-01T00:00:00+00:00")
+    given: dict[str, Any] = {
+        "machine": replace(rich_run().machine, hostname=host),
+        "started": f"2026-11-{number + 1:02}T10:00:00+00:00",
+        "ended": f"2026-11-{number + 1:02}T10:05:00+00:00",
+        "revisions": (code,),
+        "uid": f"{host}{number:031}"[-32:],
+    }
+    return run(
+        f"{host}.{number}",
+        result(*train, name="train"),
+        result(launch(measurement(5.0 * number, labels={"rank": "0"})), name="bert"),
+        **(given | fields),
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(places: Places) -> Iterator[RunStore]:
+    """Ten runs of one machine and two of another, not in their order; no test changes them."""
+    runs = [history_run(number) for number in (3, 1, 0, 2, 9, 8, 7, 6, 5, 4)]
+    runs += [history_run(number, host="lab-2") for number in (0, 1)]
+    with base.open_store(places.empty(), aggregate=aggregate) as store:
+        for each in runs[:4]:
+            store.ingest(each, digest="1")
+        store.ingest_all([base.StoreEntry(run=each, digest="1") for each in runs[4:]])
+        yield store
+
+
+def test_a_summary_equals_the_report_to_the_last_digit(measured: RunStore) -> None:
+    whole = history_run(4)
+    found = measured.summaries(SummaryFilter(runs=RunFilter(uid=whole.unique_id)))
+    shown = {(name, summary.metric): summary for name, all_of in summaries_of(whole).items() for summary in all_of}
+    assert len(found) == len(shown) == 3
+    for series in found:
+        (point,), summary = series.points, shown[series.benchmark, series.metric]
+        assert (point.value, point.launches) == (summary.value, summary.launches)
+        interval = summary.interval
+        assert (point.low, point.high) == ((None, None) if interval is None else (interval.low, interval.high))
+        assert (series.unit, series.direction, series.labels) == (summary.unit, summary.direction, summary.labels)
+        assert (series.host, series.machine, series.source) == ("lab-1", whole.machine.fingerprint, summary.source)
+        assert (point.run, point.uid, point.started) == (whole.id, whole.unique_id, whole.started)
+        assert (point.ended, point.commit, point.revision) == (whole.ended, COMMITS[0], "main aaaaaaaaaa")
+        assert point.commit_time == "2026-11-01T00:00:00+00:00"
+        assert point.headline is ((series.benchmark, series.metric) == ("train", "rate"))
+    assert {each.setting["command"] for each in found} == {"train --lr 1"}
+    assert measured.check() == []
+
+
+def test_points_of_a_series_come_oldest_first_however_they_were_stored(measured: RunStore) -> None:
+    (series,) = measured.summaries(SummaryFilter(benchmark="train", metric="rate", runs=RunFilter(machine="lab-1")))
+    assert [point.run for point in series.points] == [f"lab-1.{number}" for number in range(10)]
+    (two,) = measured.summaries(SummaryFilter(series=(series.id,)), newest=2)
+    assert two.points == series.points[-2:]
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        (SummaryFilter(), 36),
+        (SummaryFilter(headline=True), 12),
+        (SummaryFilter(benchmark="tr*"), 24),
+        (SummaryFilter(benchmark="TR*"), 0),
+        (SummaryFilter(benchmark="b[de]rt"), 12),
+        (SummaryFilter(metric="process.duration"), 12),
+        (SummaryFilter(metric="process.*"), 0),
+        (SummaryFilter(commit="bbbb"), 18),
+        (SummaryFilter(commit="b%"), 0),
+        (SummaryFilter(series=("nothing",)), 0),
+        (SummaryFilter(runs=RunFilter(machine="lab-2")), 6),
+        (SummaryFilter(runs=RunFilter(since="2026-11-09T00:00Z")), 6),
+        (SummaryFilter(metric="rate", runs=RunFilter(until="2026-11-01T12:00Z", machine="lab-2")), 2),
+        (SummaryFilter(runs=RunFilter(id="lab-1.3")), 3),
+        (SummaryFilter(runs=RunFilter(text="'; DROP TABLE summaries; --")), 0),
+    ],
+)
+def test_a_filter_of_summaries_finds_what_is_meant(measured: RunStore, where: SummaryFilter, found: int) -> None:
+    assert sum(len(series.points) for series in measured.summaries(where)) == found
+    every = {series.id: series.points[-1] for series in measured.summaries(where)}
+    assert {series.id: series.points for series in measured.series(where)} == {
+        name: (point,) for name, point in every.items()
+    }
+    assert sum(len(series.points) for series in measured.summaries(where, newest=1)) == len(every)
+
+
+def test_series_are_listed_page_by_page_with_their_newest_number(measured: RunStore) -> None:
+    every = measured.series(SummaryFilter())
+    assert [(each.benchmark, each.metric, each.host) for each in every] == sorted(
+        (benchmark, metric, host)
+        for benchmark, metric in (("bert", "rate"), ("train", "process.duration"), ("train", "rate"))
+        for host in ("lab-1", "lab-2")
+    )
+    assert [each.points[0].run for each in every] == ["lab-1.9", "lab-2.1"] * 3
+    pages = [measured.series(SummaryFilter(), limit=4, offset=start) for start in (0, 4, 8)]
+    assert [len(page) for page in pages] == [4, 2, 0]
+    assert [each for page in pages for each in page] == every
+
+
+def test_a_thinned_series_keeps_its_extremes_and_ends(store: RunStore) -> None:
+    values = [float((number * 37) % 101) for number in range(100)]
+    values[41], values[57] = -5.0, 1000.0
+    store.ingest_all(
+        [
+            base.StoreEntry(run=run(f"t.{n}", result(launch(measurement(v))), started=f"{2000 + n}-01-01"), digest="1")
+            for n, v in enumerate(values)
+        ]
+    )
+    (whole,) = store.summaries(SummaryFilter())
+    (thin,) = store.summaries(SummaryFilter(), most=20)
+    assert len(whole.points) == 100
+    assert len(thin.points) <= 20
+    assert set(thin.points) < set(whole.points)
+    assert list(thin.points) == sorted(thin.points, key=lambda point: point.started_s)
+    shown = [point.value for point in thin.points]
+    assert (shown[0], shown[-1], min(shown), max(shown)) == (values[0], values[-1], -5.0, 1000.0)
+    assert store.summaries(SummaryFilter(), most=100) == [whole]
+
+
+def test_a_number_that_is_none_and_an_odd_name_have_a_summary_too(store: RunStore) -> None:
+    odd = "e\x00\ud800<script>"
+    before = run(
+        "odd.1",
+        result(launch(measurement(math.nan)), name=odd),
+        result(
+            launch(measurement(2.0, aggregate="average_aggregate"), measurement(3.0, metric="x")), name="no workers"
+        ),
+        result(launch(measurement(7.0, 9.0, value=8.5)), name="given"),
+    )
+    store.ingest(before, digest="1")
+    found = {each.benchmark: each for each in store.summaries(SummaryFilter())}
+    assert found["e\ufffd?<script>"].points[0].value is None
+    assert (found["no workers"].metric, found["given"].points[0].value) == ("x", 8.5)
+    assert store.check() == []
+
+
+def test_each_side_of_an_ab_has_its_own_revision(store: RunStore) -> None:
+    sides = [
+        builders.result(builders.benchmark("sort").on_side(side, name), launch(measurement(3.0)))
+        for side, name in (("control", "v1"), ("treatment", "main bbbbbbbbbb"))
+    ]
+    store.ingest(replace(history_run(1), results=tuple(sides)), digest="1")
+    control, treatment = store.summaries(SummaryFilter())
+    assert [each.points[0].commit for each in (control, treatment)] == ["v1", "main bbbbbbbbbb"]
+    assert [each.points[0].commit_time for each in (control, treatment)] == [None, None]
+    assert store.series(SummaryFilter(benchmark="sort")) == [treatment]
+    assert (control.pair, treatment.pair) == ("", "sort")
+
+
+def test_a_doubt_stands_with_the_number(store: RunStore) -> None:
+    busy = Note(text="waited", kind="busy", evidence="0.36")
+    train = [launch(measurement(1.0), measurement(1.0, metric="loss", unit=None), notes=(busy,)) for _ in range(3)]
+    store.ingest(run("busy.1", result(*train)), digest="1")
+    found = {each.metric: each.points[0].doubt for each in store.summaries(SummaryFilter())}
+    assert found == {"rate": "3 of 3 launches ran while the machine was busy (0.36)", "loss": None}
+
+
+def test_replacing_and_deleting_a_run_takes_its_summaries_along(store: RunStore) -> None:
+    store.ingest(history_run(1), digest="1")
+    store.ingest(history_run(2), digest="1")
+    store.ingest(replace(history_run(1), results=history_run(1).results[:1]), digest="2")
+    assert count_of(store, "summaries") == 5
+    store.delete(history_run(2).unique_id)
+    assert {point.run for each in store.summaries(SummaryFilter()) for point in each.points} == {"lab-1.1"}
+    assert [each.metric for each in store.series(SummaryFilter())] == ["process.duration", "rate"]
+    assert count_of(store, "summaries") == 2
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE summaries SET value = value * (1 + 1e-15) WHERE place = 1", "summary does not follow"),
+        ("UPDATE summaries SET low = NULL WHERE place = 0", "summary does not follow"),
+        ("UPDATE summaries SET doubt = 'x' WHERE place = 0", "summary does not follow"),
+        ("UPDATE summaries SET headline = NOT headline", "summary does not follow"),
+        ("UPDATE summary_series SET host = 'x'", "summary does not follow"),
+        ("UPDATE summary_series SET setting = '{}'", "summary does not follow"),
+        ("DELETE FROM summaries WHERE place = 2", "2 summaries instead of 3"),
+        ("UPDATE runs SET measured_commit = 'x'", "its measured_commit is 'x'"),
+        ("UPDATE runs SET summarized = 0", "benchwright store migrate"),
+    ],
+)
+def test_a_summary_that_is_not_the_reports_is_found(store: RunStore, damage: str, said: str) -> None:
+    store.ingest(history_run(1), digest="1")
+    execute(store, damage)
+    assert said in "\n".join(store.check())
+
+
+def test_migrating_derives_what_is_missing(store: RunStore) -> None:
+    for number in range(30):
+        store.ingest(history_run(number % 28, uid=f"{number:032}"), digest="1")
+    before = store.summaries(SummaryFilter())
+    execute(store, "DELETE FROM summaries")
+    execute(store, "DELETE FROM summary_series")
+    execute(store, "UPDATE runs SET summarized = 0, measured_commit = NULL, commit_time = NULL")
+    assert store.summaries(SummaryFilter()) == []
+    store.migrate()
+    assert store.check() == []
+    assert store.summaries(SummaryFilter()) == before
 
 
 def set_version(store: RunStore, version: str) -> None:

@@ -13,6 +13,8 @@ from benchwright.store.connection import connect, read_url, set_up_file, writing
 from benchwright.store.ingest import pack_run
 from benchwright.store.migrations import upgrade
 
+LATER = ("called", "revision", "measured_commit", "commit_time", "summarized")  # columns
+
 
 def make_first_store(url: str, runs: Sequence[Run]) -> None:
     """Version 0001: every array stands in the row of its measurement. The last run has an annotation and a baseline."""
@@ -25,7 +27,7 @@ def make_first_store(url: str, runs: Sequence[Run]) -> None:
         series: dict[str, int] = {}
         for key, run in enumerate(runs, 1):
             packed = pack_run(run, "1", aggregate)
-            row = {name: value for name, value in packed.run.items() if name not in ("called", "revision")}
+            row = {name: value for name, value in packed.run.items() if name not in LATER}
             insert(connection, "runs", [{"key": key, "annotation": "said" if run is runs[-1] else None, **row}])
             insert(connection, "documents", [{"run": key, **packed.document}])
             insert(connection, "results", [{"run": key, **row} for row in packed.results])

@@ -37,6 +37,8 @@ _FITS = 1.02  # times its duration: clocks differ a little
 _MOST_TOGETHER = 0.1  # of the looks: several threads that are ready more often may wait at the same time
 OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 _FULL_PERCENT = 3.0  # less than this idle: no core was free
+# Metrics whose mean over a launch decides whether it was disturbed.
+JUDGED_BY = frozenset({"cpu.steal", "cpu.own_share", "cpu.others", "cpu.idle", CPU_TIME})
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):

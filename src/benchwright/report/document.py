@@ -49,6 +49,7 @@ class Column(msgspec.Struct, frozen=True):
     hint: str | None = None
     sort: str = ""  # `number` or `text`: a page can sort by it
     setting: bool = False
+    literal: bool = False  # the title is a name, shown as it is
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ from benchwright.server.pages.frame import Archive
 from benchwright.server.route import FOREIGN_ROUTES, ForeignPost, ForeignRoute
 from benchwright.server.settings import ServerSettings
 from benchwright.server.tokens import Scope, Token, TokenFile
-from benchwright.store.base import RunFilter, RunRow, RunStanding, StoreEntry
+from benchwright.store.base import RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
 from benchwright.store.http_store import API, ServerError, ServerVersion
 from benchwright.store.run_document import DamagedDocument, plain
 from benchwright.store.samples import DamagedSamples
@@ -67,6 +67,18 @@ class _Find(msgspec.Struct, forbid_unknown_fields=True):
     where: RunFilter
     limit: int | None = 50
     newest_first: bool = True
+
+
+class _Series(msgspec.Struct, forbid_unknown_fields=True):
+    where: SummaryFilter
+    limit: int | None = None
+    offset: int = 0
+
+
+class _Summaries(msgspec.Struct, forbid_unknown_fields=True):
+    where: SummaryFilter
+    newest: int | None = None
+    most: int | None = None
 
 
 class ServedStore:
@@ -214,12 +226,37 @@ async def _digests(served: ServedStore, request: Request) -> Response:
 
 async def _find(served: ServedStore, request: Request) -> Response:
     asked = await _read_json(request, _Find)
-    limit = None if asked.limit is None else min(max(asked.limit, 0), 1 << 31)
 
     def found() -> bytes:
+        limit = _within(asked.limit)
         return msgspec.json.encode(served.store.runs(asked.where, limit=limit, newest_first=asked.newest_first))
 
     return _json(msgspec.Raw(await run_in_threadpool(found)))
+
+
+async def _series(served: ServedStore, request: Request) -> Response:
+    asked = await _read_json(request, _Series)
+
+    def found() -> bytes:
+        limit, offset = _within(asked.limit), _within(asked.offset) or 0
+        return msgspec.json.encode(served.store.series(asked.where, limit=limit, offset=offset))
+
+    return _json(msgspec.Raw(await run_in_threadpool(found)))
+
+
+async def _summaries(served: ServedStore, request: Request) -> Response:
+    asked = await _read_json(request, _Summaries)
+
+    def found() -> bytes:
+        newest, most = _within(asked.newest), _within(asked.most)
+        return msgspec.json.encode(served.store.summaries(asked.where, newest=newest, most=most))
+
+    return _json(msgspec.Raw(await run_in_threadpool(found)))
+
+
+def _within(number: int | None) -> int | None:
+    """A count that every database can take."""
+    return None if number is None else min(max(number, 0), 1 << 31)
 
 
 async def _standing(served: ServedStore, request: Request) -> Response:
@@ -419,6 +456,8 @@ ROUTES: tuple[tuple[str, str, Scope, Handler], ...] = (
     ("GET", "/version", Scope.READ, _version),
     ("GET", "/digests", Scope.READ, _digests),
     ("POST", "/find", Scope.READ, _find),
+    ("POST", "/series", Scope.READ, _series),
+    ("POST", "/summaries", Scope.READ, _summaries),
     ("GET", "/standing", Scope.READ, _standing),
     ("GET", "/run", Scope.READ, _load),
     ("POST", "/load", Scope.READ, _load_all),
@@ -439,6 +478,8 @@ TYPES = {
     "GET /version": RouteTypes("The versions of the server and of its store", ServerVersion),
     "GET /digests": RouteTypes("Run → digest, of all or of one run", dict[str, str], optional=("uid",)),
     "POST /find": RouteTypes("The runs that match", list[RunRow], _Find),
+    "POST /series": RouteTypes("Series, each with its newest summary", list[SummarySeries], _Series),
+    "POST /summaries": RouteTypes("Series with their summaries", list[SummarySeries], _Summaries),
     "GET /standing": RouteTypes("The state of every run", list[RunStanding]),
     "GET /run": RouteTypes("A run, packed", bytes, parameters=("id",)),
     "POST /load": RouteTypes("Several runs, packed", bytes, list[str]),

@@ -12,6 +12,7 @@ from typing import Protocol, Self
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.metric import Direction
 from benchwright.core.registry import Registry
 from benchwright.core.run import Run
 from benchwright.core.status import Status
@@ -91,6 +92,70 @@ class RunStanding(msgspec.Struct, frozen=True):
     complete: bool
 
 
+class SummaryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which summaries to find; None or empty does not restrict.
+
+    `series`: their ids. `benchmark` is a glob, as in `RunFilter`; the treatment of an A/B is also found by the name that its sides
+    share. `metric` is the whole name. `headline`: only the metric that each benchmark is known by. `commit`: the beginning of one.
+    `runs`: only of these runs.
+    """
+
+    series: tuple[str, ...] = ()
+    benchmark: str | None = None
+    metric: str | None = None
+    headline: bool = False
+    commit: str | None = None
+    runs: RunFilter = RunFilter()
+
+
+class SummaryPoint(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One metric of one benchmark in one run, as reports show it.
+
+    `run` is the run's id. `place`: its number among the summaries of the run, `result` that of its benchmark. `value` is None if it
+    is not finite; `low` and `high`, the confidence interval, are None if there is none. `headline`: the benchmark is known by it.
+    `commit`: of the code that was measured, with a `+` where files were modified. `doubt`: why it decides nothing.
+    """
+
+    run: str
+    uid: str
+    started: str
+    started_s: float
+    ended: str | None
+    place: int
+    result: int
+    value: float | None
+    low: float | None
+    high: float | None
+    widened: float
+    launches: int
+    headline: bool
+    revision: str
+    commit: str | None
+    commit_time: str | None
+    doubt: str | None
+
+
+class SummarySeries(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be compared over time: one benchmark, metric and labels, on one machine, with one setting.
+
+    `id` is the same in every store. `pair`: of the treatment of an A/B, the name that its sides share. `setting`: what the numbers
+    depend on besides code and machine. `points`: oldest first.
+    """
+
+    id: str
+    benchmark: str
+    pair: str
+    metric: str
+    labels: dict[str, str]
+    unit: str | None
+    direction: Direction
+    source: str
+    machine: str
+    host: str
+    setting: dict[str, str]
+    points: tuple[SummaryPoint, ...] = ()
+
+
 class RunStore(Protocol):
     """Stores runs. Every method raises StoreTrouble, with a remedy, when the store cannot be used.
 
@@ -131,6 +196,17 @@ class RunStore(Protocol):
 
     def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
         """Several runs by uid, in that order, without missing and damaged ones."""
+        ...
+
+    def series(self, where: SummaryFilter, *, limit: int | None = None, offset: int = 0) -> list[SummarySeries]:
+        """The series that match, each with the newest of its points that do; by benchmark, metric and host."""
+        ...
+
+    def summaries(
+        self, where: SummaryFilter, *, newest: int | None = None, most: int | None = None
+    ) -> list[SummarySeries]:
+        """The same with all points that match. `newest`: of each series only so many. `most`: thinned to about so many; the
+        extremes stay exact, points without a value are left out."""
         ...
 
     def delete(self, run_id: str) -> bool:

@@ -25,7 +25,7 @@ from benchwright.core.errors import InvalidInput, NewerStore, StoreAway, StoreTr
 from benchwright.core.run import Run
 from benchwright.core.secrets import STORE_TOKEN as TOKEN_VARIABLE
 from benchwright.core.stored_file import open_stored
-from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry
+from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
 from benchwright.store.run_document import DamagedDocument, plain
 from benchwright.store.samples import DamagedSamples
 from benchwright.store.transfer import MOST_BYTES, DamagedTransfer, next_run, packed_entry
@@ -177,6 +177,16 @@ class HttpStore:
     def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
         body = {"where": msgspec.to_builtins(where), "limit": limit, "newest_first": newest_first}
         return self._send("POST", "/find", list[RunRow], body)
+
+    def series(self, where: SummaryFilter, *, limit: int | None = None, offset: int = 0) -> list[SummarySeries]:
+        body = {"where": msgspec.to_builtins(where), "limit": limit, "offset": offset}
+        return self._send("POST", "/series", list[SummarySeries], body)
+
+    def summaries(
+        self, where: SummaryFilter, *, newest: int | None = None, most: int | None = None
+    ) -> list[SummarySeries]:
+        body = {"where": msgspec.to_builtins(where), "newest": newest, "most": most}
+        return self._send("POST", "/summaries", list[SummarySeries], body)
 
     def standing(self) -> list[RunStanding]:
         return self._get("/standing", list[RunStanding])

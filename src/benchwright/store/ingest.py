@@ -6,19 +6,20 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from benchwright.core.aggregates import aggregate as core_aggregate
 from benchwright.core.measurement import Measurement, in_order
-from benchwright.core.provenance import revision_words
+from benchwright.core.provenance import CodeRevision, revision_words
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.store import schema
-from benchwright.store.base import Aggregate, StoreEntry
+from benchwright.store.base import Aggregate, StoreEntry, SummarySeries
 from benchwright.store.run_document import (
     ENCODING,
     folder_bytes,
@@ -31,16 +32,29 @@ from benchwright.store.run_document import (
 )
 from benchwright.store.run_query import label_pairs, started_s
 from benchwright.store.samples import PIECE_BYTES, Packed, checksum, pack, pieces_of
+from benchwright.store.summaries import (
+    SUMMARY_RULES,
+    commit_of,
+    condensed,
+    condensed_run,
+    mapping_json,
+    measured_code,
+    summaries_of,
+    with_measurements,
+)
 from benchwright.store.transfer import ReceivedRun
 
 Row = dict[str, Any]
 _CHUNK = 500  # of values in one IN (…)
 _PIECES_AT_ONCE = 1000  # 8 MB of them
-_PARTS = (schema.documents, schema.results, schema.run_labels, schema.measurements, schema.samples)
+_PARTS = (
+    *(schema.documents, schema.results, schema.run_labels, schema.measurements, schema.samples),
+    *(schema.summaries, schema.logs),
+)
 
 
 class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a run. Measurements name their series by its hash; the column `run` is filled in later."""
+    """The rows of a run. Measurements and summaries name their series by its hash; the column `run` is filled in later."""
 
     run: Row
     document: Row
@@ -49,6 +63,8 @@ class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
     series: dict[str, Row]
     measurements: list[Row]
     samples: Iterable[Row]
+    summary_series: dict[str, Row]
+    summaries: list[Row]
 
 
 def pack_entry(entry: StoreEntry, aggregate: Aggregate | None) -> PackedRun:
@@ -67,9 +83,9 @@ def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
             arrays.append(packed.data)
             yield measurement, packed
 
-    rows, series = _measurement_rows(run, packed_one_by_one(), aggregate)
+    measured = _measurement_rows(run, packed_one_by_one(), aggregate)
     samples = [{"piece": number, "data": data} for number, data in enumerate(pieces_of(arrays))]
-    return _packed_run(run, digest, rows, series, pack_document(run), samples, folder_bytes(run))
+    return _packed_run(run, digest, measured, pack_document(run), samples, folder_bytes(run))
 
 
 def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedRun:
@@ -85,24 +101,30 @@ def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedR
             measured = column[warm:] if warm else column  # a long one is not copied
             yield replace(bare, samples=measured, warmup_samples=column[:warm]), Packed(array.encoding, data)
 
-    rows, series = _measurement_rows(run, checked_one_by_one(), aggregate)
-    packed = _packed_run(
-        run, head.digest, rows, series, received.document, received.pieces(PIECE_BYTES), head.folder_bytes
-    )
+    measured = _measurement_rows(run, checked_one_by_one(), aggregate)
+    packed = _packed_run(run, head.digest, measured, received.document, received.pieces(PIECE_BYTES), head.folder_bytes)
     if head.annotation is not msgspec.UNSET:
         packed.run["annotation"] = None if head.annotation is None else plain(head.annotation)
     return packed
 
 
-def _measurement_rows(
-    run: Run, packed: Iterable[tuple[Measurement, Packed]], aggregate: Aggregate | None
-) -> tuple[list[Row], dict[str, Row]]:
-    """The rows of `measurements`, and their series."""
+class _Measured(NamedTuple):
+    """The rows of `measurements`, their series, and the measurements without their samples."""
+
+    rows: list[Row]
+    series: dict[str, Row]
+    condensed: list[Measurement]
+
+
+def _measurement_rows(run: Run, packed: Iterable[tuple[Measurement, Packed]], aggregate: Aggregate | None) -> _Measured:
     series: dict[str, Row] = {}
     rows: list[Row] = []
+    kept: list[Measurement] = []
     for place, (((r, x, m), launch, _), (measurement, array)) in enumerate(
         zip(measurements_of(run), packed, strict=True)
     ):
+        value = _launch_value(measurement, aggregate or core_aggregate, run.workers)
+        kept.append(condensed(measurement, value))
         rows.append(
             {
                 "place": place,
@@ -111,7 +133,8 @@ def _measurement_rows(
                 "measurement": m,
                 "series": _series_of(run.results[r].benchmark.name, measurement, series),
                 "counted": launch.counts,
-                "value": _condensed(measurement, aggregate, run.workers),
+                # SQLite has no NaN.
+                "value": None if aggregate is None or value is None or math.isnan(value) else value,
                 "warmup_samples": len(measurement.warmup_samples),
                 "samples": len(measurement.samples),
                 "size_bytes": len(array.data),
@@ -119,28 +142,85 @@ def _measurement_rows(
                 "checksum": checksum(array.data),
             }
         )
-    return rows, series
+    return _Measured(rows, series, kept)
 
 
 def _packed_run(
     run: Run,
     digest: str,
-    measurements: list[Row],
-    series: dict[str, Row],
+    measured: _Measured,
     document: bytes,
     samples: Iterable[Row],
     beside_bytes: int,
 ) -> PackedRun:
-    size_bytes = len(document) + sum(row["size_bytes"] for row in measurements) + beside_bytes
+    size_bytes = len(document) + sum(row["size_bytes"] for row in measured.rows) + beside_bytes
+    summary_series, summaries = summary_rows(with_measurements(run, measured.condensed))
     return PackedRun(
-        run=_run_row(run, digest, len(measurements), size_bytes),
+        run=_run_row(run, digest, len(measured.rows), size_bytes),
         document={"encoding": ENCODING, "data": document},
         results=[_result_row(i, run) for i in range(len(run.results))],
         labels=list(_label_rows(run)),
-        series=series,
-        measurements=measurements,
+        series=measured.series,
+        measurements=measured.rows,
         samples=samples,
+        summary_series=summary_series,
+        summaries=summaries,
     )
+
+
+def summary_rows(run: Run) -> tuple[dict[str, Row], list[Row]]:
+    """The series and the summaries of a condensed run."""
+    series: dict[str, Row] = {}
+    rows: list[Row] = []
+    for found in summaries_of(run):
+        if found.series.id not in series:
+            series[found.series.id] = _summary_series_row(found.series)
+        p = found.point
+        rows.append(
+            {
+                "place": p.place,
+                "result": p.result,
+                "series": found.series.id,
+                "started_s": p.started_s,
+                "value": p.value,
+                "low": p.low,
+                "high": p.high,
+                "widened": p.widened,
+                "launches": p.launches,
+                "headline": p.headline,
+                "revision": found.revision,
+                "doubt": p.doubt,
+            }
+        )
+    return series, rows
+
+
+def _summary_series_row(series: SummarySeries) -> Row:
+    return {
+        "hash": series.id,
+        "benchmark": series.benchmark,
+        "pair": series.pair,
+        "metric": series.metric,
+        "labels": mapping_json(series.labels),
+        "unit": series.unit,
+        "direction": series.direction.value,
+        "source": series.source,
+        "machine": series.machine,
+        "host": series.host,
+        "setting": mapping_json(series.setting),
+    }
+
+
+def put_summaries(connection: Connection, key: int, run: Run) -> None:
+    """Those of a stored run, in the place of any that it has."""
+    series, rows = summary_rows(condensed_run(run))
+    connection.execute(delete(schema.summaries).where(schema.summaries.c.run == key))
+    keys = _series_keys(connection, schema.summary_series, series)
+    if rows:
+        named = [{"run": key, **row, "series": keys[row["series"]]} for row in rows]
+        connection.execute(insert(schema.summaries), named)
+    values = _of_code(measured_code(run.revisions)) | {"summarized": SUMMARY_RULES}
+    connection.execute(update(schema.runs).where(schema.runs.c.key == key).values(**values))
 
 
 def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
@@ -148,7 +228,14 @@ def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
     keys = _upserted(connection, [each.run for each in packed])
     for table in _PARTS:
         connection.execute(delete(table).where(table.c.run.in_(keys.values())))
-    series = _series_keys(connection, {hashed: row for each in packed for hashed, row in each.series.items()})
+    series = _series_keys(
+        connection, schema.series, {hashed: row for each in packed for hashed, row in each.series.items()}
+    )
+    summary_series = _series_keys(
+        connection,
+        schema.summary_series,
+        {hashed: row for each in packed for hashed, row in each.summary_series.items()},
+    )
     parts: dict[Table, list[Row]] = {table: [] for table in _PARTS}
     for each in packed:
         key = keys[each.run["id"]]
@@ -157,6 +244,9 @@ def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
         parts[schema.run_labels] += [{"run": key, **row} for row in each.labels]
         parts[schema.measurements] += [
             {"run": key, **row, "series": series[row["series"]]} for row in each.measurements
+        ]
+        parts[schema.summaries] += [
+            {"run": key, **row, "series": summary_series[row["series"]]} for row in each.summaries
         ]
     for table, rows in parts.items():
         if rows:
@@ -178,21 +268,19 @@ def _upserted(connection: Connection, rows: Sequence[Row]) -> dict[str, int]:
     return dict(connection.execute(select(r.id, r.key).where(r.id.in_([row["id"] for row in rows]))).all())
 
 
-def _series_keys(connection: Connection, rows: dict[str, Row]) -> dict[str, int]:
-    found = dict(_known_series(connection, rows))
+def _series_keys(connection: Connection, table: Table, rows: dict[str, Row]) -> dict[str, int]:
+    found = dict(_known_series(connection, table, rows))
     # In one order everywhere: two writers that insert the same ones never wait for each other in a circle.
     missing = [rows[hashed] for hashed in sorted(rows.keys() - found.keys())]
     if missing:
-        connection.execute(
-            insert_or(connection, schema.series).on_conflict_do_nothing(index_elements=["hash"]), missing
-        )
-        found.update(_known_series(connection, [row["hash"] for row in missing]))
+        connection.execute(insert_or(connection, table).on_conflict_do_nothing(index_elements=["hash"]), missing)
+        found.update(_known_series(connection, table, [row["hash"] for row in missing]))
     return found
 
 
-def _known_series(connection: Connection, hashes: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _known_series(connection: Connection, table: Table, hashes: Iterable[str]) -> Iterator[tuple[str, int]]:
     wanted = list(hashes)
-    c = schema.series.c
+    c = table.c
     for start in range(0, len(wanted), _CHUNK):
         query = select(c.hash, c.key).where(c.hash.in_(wanted[start : start + _CHUNK]))
         yield from connection.execute(query)
@@ -218,11 +306,18 @@ def _run_row(run: Run, digest: str, measurements: int, size_bytes: int) -> Row:
         "folder": plain(run.folder),
         "labels": labels_json(run.labels),
         "revision": plain(revision_words(run.revisions)),
+        **_of_code(measured_code(run.revisions)),
+        "summarized": SUMMARY_RULES,
         "benchmarks": len(run.results),
         "failed": sum(r.status is Status.FAILED for r in run.results),
         "measurements": measurements,
         "size_bytes": size_bytes,
     }
+
+
+def _of_code(code: CodeRevision | None) -> Row:
+    time = None if code is None or code.time is None else plain(code.time)
+    return {"measured_commit": commit_of(code), "commit_time": time}
 
 
 def _result_row(number: int, run: Run) -> Row:
@@ -272,14 +367,11 @@ def _series_row(
     }
 
 
-def _condensed(measurement: Measurement, aggregate: Aggregate | None, workers: int | None) -> float | None:
+def _launch_value(measurement: Measurement, aggregate: Aggregate, workers: int | None) -> float | None:
     """The launch's one number; None if there is none."""
-    if aggregate is None:
-        return None
+    if measurement.value is not None:
+        return measurement.value
     try:
-        value = measurement.value
-        if value is None:
-            value = aggregate(measurement.aggregate, measurement.samples, workers)
+        return aggregate(measurement.aggregate, measurement.samples, workers)
     except (ValueError, ArithmeticError):
         return None
-    return None if math.isnan(value) else value  # SQLite has no NaN

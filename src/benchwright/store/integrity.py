@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,20 +14,33 @@ from sqlalchemy import Connection, func, select, text
 from benchwright.core.run import Run
 from benchwright.core.stored_file import short
 from benchwright.store.base import Aggregate
-from benchwright.store.ingest import pack_run
+from benchwright.store.ingest import PackedRun, pack_run
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document, unpacked
 from benchwright.store.samples import DamagedSamples
-from benchwright.store.schema import documents, measurements, results, run_labels, runs, samples, series
+from benchwright.store.schema import (
+    documents,
+    measurements,
+    results,
+    run_labels,
+    runs,
+    samples,
+    series,
+    summaries,
+    summary_series,
+)
+from benchwright.store.summaries import SUMMARY_RULES
 
 _MOST = 20  # problems of one kind
 _RUNS_AT_ONCE = 200
 _BYTES_AT_ONCE = 16 << 20
 _DERIVED = (
     *("called", "name", "started", "started_s", "ended", "status", "machine", "host", "folder", "labels"),
-    "revision",
+    *("revision", "measured_commit", "commit_time"),
     *("benchmarks", "failed", "measurements"),
 )
 _OF_MEASUREMENT = ("place", "result", "launch", "measurement", "counted", "warmup_samples", "samples")
+_OF_SUMMARY = [column.name for column in summaries.c if column.name not in ("key", "run", "series")]
+_OF_SERIES = [column.name for column in summary_series.c if column.name != "key"]
 
 
 def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
@@ -77,6 +91,7 @@ class _Parts(msgspec.Struct):
     results: list[Any] = []
     labels: list[Any] = []
     measurements: list[Any] = []
+    summaries: list[Any] = []
     arrays: list[bytes] = []
 
 
@@ -112,10 +127,13 @@ def _parts(connection: Connection, keys: Sequence[int]) -> list[_Parts]:
     for row in connection.execute(select(documents).where(documents.c.run.in_(keys))):
         found[row.run].document = row
     m = select(measurements, series.c.hash).join_from(measurements, series, measurements.c.series == series.c.key)
+    of_series = [summary_series.c[name].label(f"series_{name}") for name in _OF_SERIES]
+    s = select(summaries, *of_series).join_from(summaries, summary_series, summaries.c.series == summary_series.c.key)
     for name, query in (
         ("results", select(results).where(results.c.run.in_(keys)).order_by(results.c.result)),
         ("labels", select(run_labels).where(run_labels.c.run.in_(keys))),
         ("measurements", m.where(measurements.c.run.in_(keys)).order_by(measurements.c.place)),
+        ("summaries", s.where(summaries.c.run.in_(keys)).order_by(summaries.c.place)),
     ):
         for row in connection.execute(query):
             getattr(found[row.run], name).append(row)
@@ -163,6 +181,30 @@ def _not_derived(parts: _Parts, run: Run, aggregate: Aggregate | None) -> Iterat
         if not same or (row.value is not None and should["value"] is not None and row.value != should["value"]):
             where = _at(parts.run.called, row.result, row.launch, row.measurement)
             yield f"{where}: its columns do not follow from its samples"
+    yield from _wrong_summaries(parts, packed)
+
+
+def _wrong_summaries(parts: _Parts, packed: PackedRun) -> Iterator[str]:
+    """Those that differ from what its report shows."""
+    run = f"run {parts.run.called}"
+    if parts.run.summarized != SUMMARY_RULES:
+        yield f"{run}: its summaries are missing or out of date: benchwright store migrate"
+        return
+    if len(parts.summaries) != len(packed.summaries):
+        yield f"{run}: it has {len(parts.summaries)} summaries instead of {len(packed.summaries)}"
+        return
+    for row, should in zip(parts.summaries, packed.summaries, strict=True):
+        series = packed.summary_series[should["series"]]
+        same = all(getattr(row, name) == should[name] for name in _OF_SUMMARY)
+        if not same or not all(_equal(name, getattr(row, f"series_{name}"), series[name]) for name in _OF_SERIES):
+            where = f"result {row.result}, {_shown(series['metric'])}"
+            yield f"{run}, {where}: its summary does not follow from its samples"
+
+
+def _equal(name: str, there: Any, should: Any) -> bool:
+    """Series that differ only in the order of their labels are one."""
+    same: bool = json.loads(there) == json.loads(should) if name in ("labels", "setting") else there == should
+    return same
 
 
 def _shown(value: object) -> str:

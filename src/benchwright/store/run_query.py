@@ -24,7 +24,7 @@ _SHOWN = [runs.c[_COLUMNS.get(name, name)].label(name) for name in RunRow.__stru
 
 def select_runs(where: RunFilter, *, limit: int | None, newest_first: bool, dialect: str) -> Select[Any]:
     query = select(*_SHOWN)
-    for condition in _conditions(where, dialect):
+    for condition in run_conditions(where, dialect):
         query = query.where(condition)
     order = (runs.c.started_s, runs.c.key)
     query = query.order_by(*(c.desc() if newest_first else c for c in order))
@@ -42,7 +42,8 @@ def row_of(fields: Any) -> RunRow:
         raise Unreadable(f"the entry of run {short(str(body.get('id')), 80)} cannot be read: {error}") from None
 
 
-def _conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
+def run_conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
+    """Of a query that has the table `runs`."""
     if where.id is not None:
         yield runs.c.called == plain(where.id)
     if where.uid is not None:

@@ -8,6 +8,9 @@ series        what is measured again and again: benchmark, metric, labels and ho
 measurements  one launch's samples of a series: the condensed number, and how the raw samples are encoded
 samples       the raw samples of a run: all its arrays, concatenated, in pieces of equal size
 baselines     names for runs
+summary_series  what may be compared over time: benchmark, metric and labels on one machine, with one setting
+summaries     what reports show of a run: one number for each benchmark, metric and labels; derived from the samples
+logs          the last lines of the launches that failed
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0004"  # the newest migration
+VERSION = "0005"  # the newest migration
 VERSION_TABLE = "benchwright_version"
 
 version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own table
@@ -61,6 +64,9 @@ runs = Table(
     Column("annotation", Text),
     Column("called", Text, nullable=False, server_default=""),  # Run.id; runs of two base folders may share one
     Column("revision", Text, nullable=False, server_default=""),  # of the code that was measured, in words
+    Column("measured_commit", Text),  # the commit alone, with a `+` where files were modified
+    Column("commit_time", Text),
+    Column("summarized", Integer, nullable=False, server_default="0"),  # by which rules; see summaries.py
     Index("runs_by_called", "called", postgresql_using="hash"),
     Index("runs_by_start", "started_s", "key"),
     Index("runs_by_name", "name"),
@@ -147,4 +153,52 @@ baselines = Table(
     _of_run(),
     UniqueConstraint("name"),
     Index("baselines_by_run", "run"),
+)
+
+summary_series = Table(
+    "summary_series",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    Column("hash", String(32), nullable=False, unique=True),  # of the columns that follow
+    Column("benchmark", Text, nullable=False),
+    Column("pair", Text, nullable=False),  # of the treatment of an A/B: the name that its sides share
+    Column("metric", Text, nullable=False),
+    Column("labels", Text, nullable=False),  # JSON
+    Column("unit", Text),
+    Column("direction", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # the fingerprint
+    Column("host", Text, nullable=False),
+    Column("setting", Text, nullable=False),  # JSON
+    Index("summary_series_by_benchmark", "benchmark", postgresql_using="hash"),
+)
+
+summaries = Table(
+    "summaries",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    _of_run(),
+    Column("place", Integer, nullable=False),  # its number in the run
+    Column("result", Integer, nullable=False),
+    Column("series", Integer, ForeignKey("summary_series.key"), nullable=False),
+    Column("started_s", Double, nullable=False),  # as of its run
+    Column("value", Double),  # NULL if it is not finite
+    Column("low", Double),  # the confidence interval; NULL if there is none
+    Column("high", Double),
+    Column("widened", Double, nullable=False),
+    Column("launches", Integer, nullable=False),
+    Column("headline", Boolean, nullable=False),  # the metric that the benchmark is known by
+    Column("revision", Text),  # of one side of an A/B; else it is that of the run
+    Column("doubt", Text),  # why it decides nothing
+    Index("summaries_by_run", "run"),
+    Index("summaries_by_series", "series", "started_s", "value"),
+)
+
+logs = Table(
+    "logs",
+    metadata,
+    _of_run(primary_key=True),
+    Column("launch", Integer, primary_key=True),  # their number among those of the run
+    Column("job", Text, nullable=False),
+    Column("lines", LargeBinary, nullable=False),  # UTF-8, compressed
 )

@@ -20,20 +20,23 @@ from benchwright.core.errors import (
 from benchwright.core.run import Run
 from benchwright.core.stored_file import Unreadable
 from benchwright.store import schema
-from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry
+from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
 from benchwright.store.connection import Database, connect, no_store_yet, read_url, reading, set_up_file, writing
 from benchwright.store.errors import told_in_words
-from benchwright.store.ingest import insert_or, pack_entry, pack_received, pack_run, put_runs
+from benchwright.store.ingest import insert_or, pack_entry, pack_received, pack_run, put_runs, put_summaries
 from benchwright.store.integrity import duplicates, problems, samples_of
 from benchwright.store.migrations import load_alembic, upgrade
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, matched, plain, unpack_document
 from benchwright.store.run_query import row_of, select_runs
 from benchwright.store.samples import DamagedSamples
+from benchwright.store.summaries import SUMMARY_RULES
+from benchwright.store.summary_query import find_series, find_summaries
 from benchwright.store.transfer import ArrayHead, ReceivedRun, RunHead, framed
 
 _REBUILD = "rebuild the store from the run folders: benchwright store rebuild"
 _SERVER_LOCK = 0x62_77_73_65_72_76_65  # any number that no other program uses
 _TOGETHER = 200  # runs that are loaded at once
+_FILLED_AT_ONCE = 20  # runs that are in memory while their summaries are derived
 _NEAR_RUNS = 1000  # the newest runs, among which to look for a misspelt id
 
 
@@ -97,11 +100,8 @@ class SqlStore:
 
     def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
         query = select_runs(where, limit=limit, newest_first=newest_first, dialect=self._engine.dialect.name)
-        try:
-            with self._reading() as connection:
-                return [row_of(row) for row in connection.execute(query).mappings()]
-        except Unreadable as error:
-            raise StoreTrouble(str(error), where=self.where, remedy=_REBUILD) from None
+        with self._readable_rows() as connection:
+            return [row_of(row) for row in connection.execute(query).mappings()]
 
     def standing(self) -> list[RunStanding]:
         r = schema.runs.c
@@ -130,6 +130,16 @@ class SqlStore:
             with self._reading() as connection:
                 found = _loaded(connection, uids[start : start + _TOGETHER])
             yield from found
+
+    def series(self, where: SummaryFilter, *, limit: int | None = None, offset: int = 0) -> list[SummarySeries]:
+        with self._readable_rows() as connection:
+            return find_series(connection, where, limit=limit, offset=offset)
+
+    def summaries(
+        self, where: SummaryFilter, *, newest: int | None = None, most: int | None = None
+    ) -> list[SummarySeries]:
+        with self._readable_rows() as connection:
+            return find_summaries(connection, where, newest=newest, most=most)
 
     def ingest_received(self, received: Sequence[ReceivedRun], *, replace: bool = False) -> int:
         """`ingest_all` for runs that clients packed; how many of them changed anything.
@@ -229,7 +239,17 @@ class SqlStore:
         with self._writing(any_version=True) as connection:
             _refuse_unknown(self.where, _version(connection))
             upgrade(connection)
+            self._summarize(connection)
         self._version = schema.VERSION
+
+    def _summarize(self, connection: Connection) -> None:
+        """Derives the summaries of runs that have none, or by other rules; of those that can be read."""
+        r = schema.runs.c
+        missing = connection.execute(select(r.key, r.id).where(r.summarized != SUMMARY_RULES).order_by(r.key)).all()
+        for start in range(0, len(missing), _FILLED_AT_ONCE):
+            keys = {uid: key for key, uid in missing[start : start + _FILLED_AT_ONCE]}
+            for run in _loaded(connection, list(keys)):
+                put_summaries(connection, keys[plain(run.unique_id)], run)
 
     @property
     def file_path(self) -> Path | None:
@@ -260,6 +280,15 @@ class SqlStore:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @contextmanager
+    def _readable_rows(self) -> Iterator[Connection]:
+        """For rows that may turn out to be damaged."""
+        try:
+            with self._reading() as connection:
+                yield connection
+        except Unreadable as error:
+            raise StoreTrouble(str(error), where=self.where, remedy=_REBUILD) from None
 
     def _reading(self, *, any_version: bool = False) -> AbstractContextManager[Connection]:
         self._need_file(any_version)

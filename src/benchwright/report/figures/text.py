@@ -69,6 +69,8 @@ def axis_words(value: float, unit: str | None, largest: float, step: float) -> s
     if abs(largest / scale) < _SMALL:
         return f"{value / scale:.4g}{short}"
     digits = min(max(0, math.ceil(-math.log10(step / scale) - 1e-9)), _MOST_DIGITS) if step > 0 else 0
+    whole = step / scale * 10**digits
+    digits += abs(whole - round(whole)) > 1e-6 * whole  # 2.5 needs a digit more than 2
     return f"{value / scale:,.{digits}f}{short}"
 
 

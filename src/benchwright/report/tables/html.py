@@ -61,7 +61,7 @@ def html_table(table: ReportTable, class_: str = "plain", at: str = "") -> Marku
 
 def _head(column: Column, names: Mapping[str, str], *, can_sort: bool) -> str:
     kind = _classes(names.get(column.title, "") if column.title in _LABELLED else "", "n" if column.right else "")
-    title = escaped(titled(column.title))
+    title = escaped(column.title if column.literal else titled(column.title))
     if can_sort and column.sort:
         title = f'<button type="button" data-kind="{column.sort}">{title}</button>'
     return f'<th scope="col"{kind}{_hint(column.hint)}>{title}</th>'

@@ -88,7 +88,10 @@ def ratio_table(made: MachineRatios) -> ReportTable:
     ]
     for host in made.hosts:
         fields.append(
-            Field(Column(host or "unknown", f"{host}", right=True), lambda row, host=host: _cell(row, host, made))
+            Field(
+                Column(host or "unknown", f"{host}", right=True, literal=True),
+                lambda row, host=host: _cell(row, host, made),
+            )
         )  # type: ignore[misc]
         for part, end in (("low", 1), ("high", 2)):
             fields.append(

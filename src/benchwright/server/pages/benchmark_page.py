@@ -95,7 +95,7 @@ def _table(rows: Sequence[_Row], asked: Asked) -> ReportTable:
     fields: list[Field[_Row]] = [
         Field(Column("benchmark", quoted=True), lambda row: word(row.name)),
         Field(Column("metric"), lambda row: Cell(row.metric, small=_others(row))),
-        *(Field(Column(host or "unknown"), _newest(host, asked)) for host in hosts),
+        *(Field(Column(host or "unknown", literal=True), _newest(host, asked)) for host in hosts),
     ]
     return table_of(fields, rows)
 

@@ -99,10 +99,14 @@ def _silent_table(found: Sequence[MachineSeen], asked: Asked) -> ReportTable:
     fields: list[Field[MachineSeen]] = [
         Field(Column("machine", quoted=True), lambda m: word(m.host, address=asked.link("/runs", machine=m.host))),
         Field(Column("last run"), lambda m: word(time_words(m.last_s))),
-        Field(Column("silent for", right=True), lambda m: word(format_duration(now_s() - m.last_s))),
+        Field(Column("silent for", right=True), lambda m: word(_span(now_s() - m.last_s))),
         Field(
             Column("usually at most", right=True),
-            lambda m: word("" if m.usual_gap_s is None else format_duration(m.usual_gap_s)),
+            lambda m: word("" if m.usual_gap_s is None else _span(m.usual_gap_s)),
         ),
     ]
     return table_of(fields, found)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 86_400:.0f} days" if seconds > 2 * 86_400 else format_duration(seconds)

@@ -63,7 +63,7 @@ def series_page(archive: Archive, asked: Asked, series_id: str) -> str:
         asked,
         f"{first.benchmark}: {name}",
         blocks,
-        about=[f"on {first.host}", *([_setting_words(first)] if alone else [])],
+        about=[f"on {first.host}{_unit_words(first)}", *([_setting_words(first)] if alone else [])],
         small_print="Each dot is a run; hollow ones were disturbed and decide nothing. Dotted lines: the machine or a setting changed there.",
     )
 
@@ -166,3 +166,8 @@ def _others(first: SummarySeries, every: Sequence[SummarySeries], asked: Asked, 
 
 def _setting_words(series: SummarySeries) -> str:
     return ", ".join(f"{key} {value}" for key, value in series.setting.items()) or "without settings"
+
+
+def _unit_words(series: SummarySeries) -> str:
+    better = {"higher": ", higher is better", "lower": ", lower is better"}.get(series.direction.value, "")
+    return (f", in {series.unit}" if series.unit else "") + better

@@ -1,0 +1,160 @@
+"""Which summaries a SummaryFilter finds, as SQL, and thinning long series."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import Column, ColumnElement, Connection, Select, case, func, null, select
+
+from benchwright.core.metric import Direction
+from benchwright.core.stored_file import Unreadable, short
+from benchwright.store.base import RunFilter, SummaryFilter, SummaryPoint, SummarySeries
+from benchwright.store.run_document import plain
+from benchwright.store.run_query import glob, run_conditions
+from benchwright.store.schema import runs, summaries, summary_series
+
+_AT_ONCE = 500  # keys of one IN (…)
+_S, _P, _R = summary_series.c, summaries.c, runs.c
+_OF_POINT: dict[str, ColumnElement[Any]] = {
+    "run": _R.called,
+    "uid": _R.id,
+    "revision": func.coalesce(_P.revision, _R.revision),
+    "commit": func.coalesce(_P.revision, _R.measured_commit),
+    "commit_time": case((_P.revision.is_(None), _R.commit_time), else_=null()),  # not known of one side
+} | {name: _R[name] for name in ("started", "ended")}
+_POINT = [_OF_POINT[name] if name in _OF_POINT else _P[name] for name in SummaryPoint.__struct_fields__]
+_WIDTH = len(_POINT)
+_WHOLE: list[Any] = [*_POINT, *_S]
+_POINT_OF: list[Any] = [*_POINT, _P.series]
+
+
+def find_series(connection: Connection, where: SummaryFilter, *, limit: int | None, offset: int) -> list[SummarySeries]:
+    """One look into the index for each series, however many points it has."""
+    dialect = connection.dialect.name
+    newest = _newest(where, dialect, 1).scalar_subquery()
+    query = select(*_WHOLE).join_from(summary_series, summaries, _P.key == newest).join(runs, _R.key == _P.run)
+    for condition in _of_series(where, dialect):
+        query = query.where(condition)
+    query = query.order_by(*(_in_order(column, dialect) for column in (_S.benchmark, _S.metric, _S.host)), _S.key)
+    query = query.limit(limit if limit is None else max(0, limit)).offset(max(0, offset) or None)
+    return [_series_of(row[_WIDTH:], (_point(row),)) for row in connection.execute(query)]
+
+
+def find_summaries(
+    connection: Connection, where: SummaryFilter, *, newest: int | None, most: int | None
+) -> list[SummarySeries]:
+    points: dict[int, list[SummaryPoint]] = {}
+    for row in _rows(connection, where, newest, most):
+        points.setdefault(row[_WIDTH], []).append(_point(row))
+    found: list[SummarySeries] = []
+    for keys in _parts(list(points)):
+        query = select(*_S).where(_S.key.in_(keys))
+        found += [_series_of(row, tuple(points[row.key])) for row in connection.execute(query)]
+    return sorted(found, key=lambda each: (each.benchmark, each.metric, each.host, each.id))
+
+
+def _rows(connection: Connection, where: SummaryFilter, newest: int | None, most: int | None) -> Iterator[Any]:
+    if most is not None:
+        yield from _thinned(connection, where, newest, most)
+        return
+    yield from connection.execute(_matching(select(*_POINT_OF), where, newest, connection.dialect.name))
+
+
+def _matching(query: Select[Any], where: SummaryFilter, newest: int | None, dialect: str) -> Select[Any]:
+    """Rows of points, of each series oldest first."""
+    query = query.select_from(summaries).join(summary_series, _S.key == _P.series).join(runs, _R.key == _P.run)
+    for condition in (*_of_series(where, dialect), *_of_points(where, dialect)):
+        query = query.where(condition)
+    if newest is not None:
+        query = query.where(_P.key.in_(_newest(where, dialect, max(0, newest))))
+    return query.order_by(_P.series, _P.started_s, _P.key)
+
+
+def _newest(where: SummaryFilter, dialect: str, count: int) -> Select[Any]:
+    """The keys of the newest points that match, of the series of the enclosing query."""
+    inner = summaries.alias()
+    query = select(inner.c.key).where(inner.c.series == _S.key).correlate(summary_series)
+    if conditions := list(_of_points(where, dialect)):
+        # The conditions name the tables, not their aliases: points that match are looked up by key.
+        fitting = select(_P.key).join(runs, _R.key == _P.run).where(_P.key == inner.c.key, *conditions)
+        query = query.where(fitting.correlate(inner).exists())
+    return query.order_by(inner.c.started_s.desc(), inner.c.key.desc()).limit(count)
+
+
+def _thinned(connection: Connection, where: SummaryFilter, newest: int | None, most: int) -> Iterator[Any]:
+    """Two looks: all values, of which some are chosen, and the rest of those."""
+    light = _matching(select(_P.key, _P.series, _P.value), where, newest, connection.dialect.name)
+    keys: dict[int, list[int]] = {}
+    values: dict[int, list[float]] = {}
+    for key, series, value in connection.execute(light.where(_P.value.is_not(None))):
+        keys.setdefault(series, []).append(key)
+        values.setdefault(series, []).append(value)
+    chosen = [keys[series][place] for series in keys for place in thinned(values[series], most)]
+    found: list[Any] = []
+    for some in _parts(chosen):
+        query = select(*_POINT_OF, _P.key).join_from(summaries, runs, _R.key == _P.run)
+        found += connection.execute(query.where(_P.key.in_(some)))
+    place = {key: number for number, key in enumerate(chosen)}
+    yield from sorted(found, key=lambda row: place[row[-1]])
+
+
+def thinned(values: Sequence[float], most: int) -> list[int]:
+    """The places of about `most` of the values: the first, the last, and the extremes of each of as many parts as fit."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    parts = max(1, (most - 2) // 2)
+    chosen = {0, len(values) - 1}
+    for part in range(parts):
+        places = range(part * len(values) // parts, (part + 1) * len(values) // parts)
+        chosen |= {min(places, key=values.__getitem__), max(places, key=values.__getitem__)}
+    return sorted(chosen)
+
+
+def _of_series(where: SummaryFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
+    if where.series:
+        yield _S.hash.in_([plain(each) for each in where.series])
+    if where.benchmark is not None:
+        yield glob(_S.benchmark, where.benchmark, dialect) | ((_S.pair != "") & glob(_S.pair, where.benchmark, dialect))
+    if where.metric is not None:
+        yield _S.metric == plain(where.metric)
+    if where.runs.machine is not None:
+        machine = plain(where.runs.machine)
+        yield _S.machine.startswith(machine, autoescape=True) | (_S.host == machine)
+
+
+def _of_points(where: SummaryFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
+    if where.headline:
+        yield _P.headline
+    if where.commit is not None:
+        yield _OF_POINT["commit"].startswith(plain(where.commit), autoescape=True)
+    if where.runs != RunFilter(machine=where.runs.machine):  # that of its series
+        yield from run_conditions(replace(where.runs, machine=None), dialect)
+
+
+def _in_order(column: Column[str], dialect: str) -> ColumnElement[str]:
+    """By the letters' codes, in every database."""
+    return column.collate("C") if dialect == "postgresql" else column
+
+
+def _point(row: Any) -> SummaryPoint:
+    return SummaryPoint(**dict(zip(SummaryPoint.__struct_fields__, row[:_WIDTH], strict=True)))
+
+
+def _series_of(row: Any, points: tuple[SummaryPoint, ...]) -> SummarySeries:
+    """Unreadable if it is damaged."""
+    body = dict(zip(_S.keys(), row, strict=True))
+    del body["key"]
+    try:
+        body |= {name: json.loads(body[name]) for name in ("labels", "setting")}
+        return SummarySeries(id=body.pop("hash"), points=points, **body | {"direction": Direction(body["direction"])})
+    except (TypeError, ValueError) as error:
+        name = short(str(body.get("benchmark")), 80)
+        raise Unreadable(f"the series of {name} cannot be read: {error}") from None
+
+
+def _parts(keys: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(keys), _AT_ONCE):
+        yield keys[start : start + _AT_ONCE]
