@@ -28,7 +28,7 @@ _NOISE_RUNS = 400
 
 class RunsFound(NamedTuple):
     rows: list[RunRow]
-    count: int  # of all that match
+    total: int  # of all that match
 
 
 class MachineSeen(NamedTuple):

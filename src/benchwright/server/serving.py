@@ -21,7 +21,7 @@ from benchwright.core.file_lock import try_lock
 from benchwright.core.secrets import redact_text
 from benchwright.server.app import ServedStore
 from benchwright.server.settings import ServerSettings
-from benchwright.server.tokens import Scope, TokenFile
+from benchwright.server.tokens import MAIN, Scope, TokenFile
 from benchwright.store.base import check_url
 from benchwright.store.http_store import is_loopback
 from benchwright.store.sql_store import SqlStore, open_store
@@ -101,7 +101,9 @@ def serve(
     url: str,
     base: Path,
     say: Callable[[str], None],
-    settings: ServerSettings | None = None,
+    *,
+    project: str = MAIN,
+    public: bool = False,
 ) -> None:
     """Serves the store at `url` until it is interrupted; InvalidInput or StoreTrouble if that cannot be."""
     check_place(place)
@@ -110,11 +112,11 @@ def serve(
         tokens = TokenFile(base)
         address = place.url(listener.getsockname()[1])
         say(f"serving {redact_text(store.where)} at {address} (Ctrl-C ends it)")
-        settings = msgspec.structs.replace(settings or ServerSettings(), https=place.is_https)
+        settings = ServerSettings(project=project, public=public, https=place.is_https)
         if tokens.every():
             say(f"look at it: {address}/")
         else:
-            secret = tokens.create(FIRST, Scope.ADMIN, project=settings.project)
+            secret = tokens.create(FIRST, Scope.ADMIN, project=project)
             say(f"look at it, with a link that is shown only now: {address}/sign-in?token={secret}")
             say(f"its token may do everything: export BENCHWRIGHT_TOKEN={secret}")
         served = ServedStore(store, tokens, base, settings)

@@ -51,6 +51,5 @@ def command(
         return 1 if problems else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    settings = serving.ServerSettings(project=project, public=public_read)
-    serving.serve(place, results.url, results.base.path, click.echo, settings)
+    serving.serve(place, results.url, results.base.path, click.echo, project=project, public=public_read)
     return 0

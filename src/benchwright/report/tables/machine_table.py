@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -53,7 +53,8 @@ def machine_ratios(
 ) -> MachineRatios:
     """`base` None or unknown: the host that measured most."""
     measured = Counter(figure.host for figure in figures)
-    chosen = base if base in measured else max(measured, key=lambda host: (measured[host], host), default="")
+    most = min(measured, key=lambda host: (-measured[host], host), default="")
+    chosen = base if base and base in measured else most
     hosts = (chosen, *sorted(host for host in measured if host != chosen)) if chosen else ()
     rows: dict[tuple[object, ...], dict[str, MachineFigure]] = {}
     for figure in figures:
@@ -87,17 +88,7 @@ def ratio_table(made: MachineRatios) -> ReportTable:
         Field(Column("metric", "metric"), lambda row: word(row.metric)),
     ]
     for host in made.hosts:
-        fields.append(
-            Field(
-                Column(host or "unknown", f"{host}", right=True, literal=True),
-                lambda row, host=host: _cell(row, host, made),
-            )
-        )  # type: ignore[misc]
-        for part, end in (("low", 1), ("high", 2)):
-            fields.append(
-                Field(Column("", f"{host} {part}"), lambda row, host=host, end=end: _end(row, host, made, end))
-            )  # type: ignore[misc]
-        fields.append(Field(Column("", f"{host} value"), lambda row, host=host: _value(row, host)))  # type: ignore[misc]
+        fields += _of_host(host, made)
     notes = [
         "In brackets: where the ratio lies if both values lie in their 95 % confidence intervals; without brackets, one of them has no interval.",
         "⚠ measured with other settings than on the machine compared with, or in doubt: the tip says what.",
@@ -105,18 +96,21 @@ def ratio_table(made: MachineRatios) -> ReportTable:
     return table_of(fields, made.rows, notes=tuple(notes))
 
 
+def _of_host(host: str, made: MachineRatios) -> list[Field[RatioRow]]:
+    def end(number: int) -> Callable[[RatioRow], Cell]:
+        return lambda row: Cell(value=None if (found := _ratio(row, host, made)) is None else found[number])
+
+    shown = Column(host or "unknown", host, right=True, literal=True)
+    return [
+        Field(shown, lambda row: _cell(row, host, made)),
+        Field(Column("", f"{host} low"), end(1)),
+        Field(Column("", f"{host} high"), end(2)),
+        Field(Column("", f"{host} value"), lambda row: Cell(value=getattr(row.figures.get(host), "value", None))),
+    ]
+
+
 def _ratio(row: RatioRow, host: str, made: MachineRatios) -> tuple[float, float | None, float | None] | None:
     return None if host not in row.figures else ratio(row.figures[host], row.figures[made.base])
-
-
-def _end(row: RatioRow, host: str, made: MachineRatios, end: int) -> Cell:
-    found = _ratio(row, host, made)
-    return Cell(value=None if found is None else found[end])
-
-
-def _value(row: RatioRow, host: str) -> Cell:
-    figure = row.figures.get(host)
-    return Cell(value=None if figure is None else figure.value)
 
 
 def _cell(row: RatioRow, host: str, made: MachineRatios) -> Cell:

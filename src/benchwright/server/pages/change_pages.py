@@ -72,7 +72,7 @@ def change(archive: Archive, asked: Asked, key: str) -> str:
         ("Metric", metric_name(kept.metric, facts.labels), False),
         ("Machine", f"{kept.host} ({facts.machine})", False),
         ("Change", f"{_percent(kept)} ({_values(kept)})", False),
-        ("Confidence", f"{facts.confidence * 100:.1f} %", False),
+        ("Confidence", "> 99.9 %" if facts.confidence > 0.999 else f"{facts.confidence * 100:.1f} %", False),
         ("Came between", f"{time_words(kept.first_s)} and {time_words(kept.last_s)} UTC", False),
         ("Commits", f"{before or 'unknown'} .. {after or 'unknown'}", True),
         (

@@ -99,7 +99,7 @@ def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> Block:
     side = "treatment" if words[0] else "control"
 
     def link(path: str, /, item: str = "", **parameters: object) -> str:
-        return asked.changed(**{side: item}) if item else asked.link(path, **parameters)
+        return asked.changed(**{side: item}) if item else asked.link(path, "", **parameters)
 
     found = archive.store.runs(RunFilter(), limit=_NEWEST)
     baselines = list(archive.store.baselines())[:_NEWEST]

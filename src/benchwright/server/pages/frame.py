@@ -54,7 +54,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     def changed(self, **parameters: object) -> str:
         """This page with other parameters; None takes one away."""
         kept = {**self.parameters, **parameters}
-        return self.link(self.path, **{key: value for key, value in kept.items() if value not in (None, "")})
+        return self.link(self.path, "", **{key: value for key, value in kept.items() if value not in (None, "")})
 
 
 class Archive(NamedTuple):

@@ -44,10 +44,10 @@ def runs(archive: Archive, asked: Asked) -> str:
     links = []
     if offset:
         links.append(("newer", asked.changed(**{"from": max(0, offset - _AT_ONCE) or None})))
-    if offset + len(found.rows) < found.count:
+    if offset + len(found.rows) < found.total:
         links.append(("older", asked.changed(**{"from": offset + _AT_ONCE})))
     last = f", {offset + 1:,} to {offset + len(found.rows):,} shown" if found.rows and links else ""
-    about = [f"{counted(found.count, 'run')}{last}, newest first."]
+    about = [f"{counted(found.total, 'run')}{last}, newest first."]
     block = Block(table=run_table(found.rows, asked), empty="No run fits.", links=links)
     return page(archive, asked, "Runs", [block], about=about, fields=fields)
 
