@@ -19,6 +19,7 @@ from benchwright.server.pages.frame import Archive, Asked, Block, FormField, pag
 from benchwright.server.pages.run_pages import run_table, shown_run
 from benchwright.server.queries import runs_called, series_of_run
 from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
+from benchwright.store.run_document import plain
 
 _MOST_DRAWN = 40
 _MOST_HISTORIES = 300
@@ -88,7 +89,9 @@ def _loaded(archive: Archive, words: tuple[str, str]) -> list[Run]:
             remedy = "see the lists of runs and baselines"
             raise InvalidInput(f"there is no run or baseline '{word}'", where="compare", remedy=remedy)
         uids += found
-    loaded = {run.unique_id: shown_run(archive, run) for run in archive.store.load_all(list(dict.fromkeys(uids)))}
+    loaded = {
+        plain(run.unique_id): shown_run(archive, run) for run in archive.store.load_all(list(dict.fromkeys(uids)))
+    }
     if missing := [uid for uid in uids if uid not in loaded]:
         raise InvalidInput(f"the run '{missing[0]}' is damaged", where="compare", remedy="see: benchwright store check")
     return [loaded[uid] for uid in uids]

@@ -104,8 +104,10 @@ def run_page(archive: Archive, asked: Asked, uid: str) -> str:
 
 def shown_run(archive: Archive, run: Run) -> Run:
     """The run without secrets. Its folder is believed only if it is one of this machine: others could name any file here."""
-    folder = Path(os.path.realpath(run.folder)).parent if run.folder else None
-    own = archive.runs and folder == Path(os.path.realpath(archive.runs))
+    try:
+        own = bool(run.folder) and Path(os.path.realpath(run.folder)).parent == Path(os.path.realpath(archive.runs))
+    except (OSError, ValueError):  # what no path can hold, such as NUL
+        own = False
     return run_without_secrets(run if own else replace(run, folder=NOWHERE))
 
 
