@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from benchwright.report.tables.machine_table import MachineFigure
-from benchwright.store.base import RunFilter, RunStore, SummaryFilter, SummarySeries
+from benchwright.store.base import RunStore, SummaryFilter, SummarySeries
 
 _ENERGY = ("energy.item", "energy.call")
 
 
 def latest_by_machine(
-    store: RunStore, *, metric: str | None = None, benchmark: str | None = None, since: str | None = None
+    store: RunStore, *, metric: str | None = None, benchmark: str | None = None
 ) -> list[MachineFigure]:
     """Of each benchmark and host the newest value: of `metric` or, without it, of what the benchmark is known by."""
-    runs = RunFilter(since=since)
-    found = store.series(SummaryFilter(metric=metric, headline=metric is None, benchmark=benchmark, runs=runs))
+    every = store.series(SummaryFilter(benchmark=benchmark))
+    found = [each for each in every if (each.points[-1].headline if metric is None else each.metric == metric)]
     energy: dict[tuple[str, str], SummarySeries] = {}
-    for name in _ENERGY:
-        for each in store.series(SummaryFilter(metric=name, benchmark=benchmark, runs=runs)):
-            key = each.benchmark, each.host
-            if key not in energy or energy[key].points[-1].started_s < each.points[-1].started_s:
-                energy[key] = each
+    for each in every:
+        key = each.benchmark, each.host
+        if each.metric in _ENERGY and (key not in energy or _started(energy[key]) < _started(each)):
+            energy[key] = each
     newest: dict[tuple[object, ...], SummarySeries] = {}
     for series in found:
         labels = tuple(sorted(series.labels.items()))
         where = (series.benchmark, series.metric, labels, series.unit, series.host)
         if series.points[-1].value is None:
             continue
-        if where not in newest or newest[where].points[-1].started_s < series.points[-1].started_s:
+        if where not in newest or _started(newest[where]) < _started(series):
             newest[where] = series
     return [_figure(series, energy.get((series.benchmark, series.host))) for series in newest.values()]
+
+
+def _started(series: SummarySeries) -> float:
+    return series.points[-1].started_s
 
 
 def _figure(series: SummarySeries, energy: SummarySeries | None) -> MachineFigure:

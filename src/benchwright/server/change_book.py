@@ -23,6 +23,7 @@ STATES = ("new", "confirmed", "explained", "fixed")
 NEW, CONFIRMED = STATES[:2]
 _MOST_TEXT = 2000
 _MOST_IN_LIST = 1000
+_WINDOW = 300  # points in which changes are looked for; those found before stay
 
 
 class ChangeFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ class ChangeBook(ServerFile):
 
     def examine(self, store: SqlStore, ids: Iterable[str]) -> None:
         for each in ids:
-            for series in store.summaries(SummaryFilter(series=(each,))):
+            for series in store.summaries(SummaryFilter(series=(each,)), newest=_WINDOW):
                 self._keep(series)
 
     def _keep(self, series: SummarySeries) -> None:
@@ -112,7 +113,10 @@ class ChangeBook(ServerFile):
                 else:
                     _update(database, same, facts, span)
             # What later runs no longer bear out goes, unless somebody has said something about it.
-            gone = [k.key for k in known if k.state in (NEW, CONFIRMED) and not k.owner and not k.note]
+            begin = min(times.values(), default=0.0)
+            gone = [
+                k.key for k in known if k.first_s > begin and k.state in (NEW, CONFIRMED) and not k.owner and not k.note
+            ]
             database.executemany("DELETE FROM changes WHERE key = ?", [(key,) for key in gone])
 
     def of_series(self, ids: Sequence[str]) -> list[KeptChange]:

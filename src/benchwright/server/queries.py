@@ -18,12 +18,16 @@ from benchwright.core.status import Status
 from benchwright.store import schema
 from benchwright.store.base import RunFilter, RunRow
 from benchwright.store.run_document import plain
-from benchwright.store.run_query import row_of, select_runs
+from benchwright.store.run_query import glob, row_of, select_runs
 from benchwright.store.sql_store import SqlStore
 
 _R, _P, _S, _B = schema.runs.c, schema.summaries.c, schema.summary_series.c, schema.results.c
 _GAPS = 20  # of a machine, from which its usual silence is known
-_NOISE_RUNS = 400
+_LEAST_GAPS = 4
+_NEWEST_RUNS = 1000
+_MOST_SILENT = 500
+_MOST_FAILING = 500
+_NOISE_RUNS = 200
 
 
 class RunsFound(NamedTuple):
@@ -76,6 +80,45 @@ def host_names(store: SqlStore) -> list[str]:
         return list(connection.execute(select(_R.host).distinct().order_by(_R.host)).scalars())
 
 
+def headline_series(
+    store: SqlStore, *, benchmark: str | None, machine: str | None, limit: int, offset: int
+) -> list[str]:
+    """The ids of series whose newest point is what its benchmark is known by, in the order of `RunStore.series`."""
+    newest = (
+        select(_P.headline)
+        .where(_P.series == _S.key)
+        .order_by(_P.started_s.desc(), _P.key.desc())
+        .limit(1)
+        .correlate(schema.summary_series)
+    )
+    query = select(_S.hash).where(newest.scalar_subquery()).order_by(_S.benchmark, _S.metric, _S.host, _S.key)
+    with store.reading() as connection:
+        if benchmark is not None:
+            query = query.where(glob(_S.benchmark, benchmark, connection.dialect.name))
+        if machine is not None:
+            text = plain(machine)
+            query = query.where(_S.machine.startswith(text, autoescape=True) | (_S.host == text))
+        return list(connection.execute(query.limit(limit).offset(offset)).scalars())
+
+
+def recent_values(store: SqlStore, ids: Sequence[str], count: int) -> dict[str, list[float]]:
+    """Series → its newest values, oldest first: from the index alone."""
+    inner = schema.summaries.alias()
+    oldest = select(inner.c.started_s).where(inner.c.series == _S.key).correlate(schema.summary_series)
+    bound = oldest.order_by(inner.c.started_s.desc()).limit(1).offset(count - 1).scalar_subquery()
+    query = (
+        select(_S.hash, _P.value)
+        .join_from(schema.summary_series, schema.summaries, _P.series == _S.key)
+        .where(_S.hash.in_(ids), _P.started_s >= func.coalesce(bound, -1e300), _P.value.is_not(None))
+        .order_by(_P.series, _P.started_s)
+    )
+    found: dict[str, list[float]] = {}
+    with store.reading() as connection:
+        for series, value in connection.execute(query):
+            found.setdefault(series, []).append(value)
+    return found
+
+
 def series_sizes(store: SqlStore) -> dict[str, str]:
     """Series → how many points it has, and its newest; only those that a benchmark is known by."""
     query = (
@@ -90,26 +133,42 @@ def series_sizes(store: SqlStore) -> dict[str, str]:
 
 def machines_seen(store: SqlStore) -> list[MachineSeen]:
     """Each host with the make it had last, the one that ran last first."""
-    order = func.row_number().over(partition_by=_R.host, order_by=(_R.started_s.desc(), _R.key.desc())).label("place")
-    latest = select(_R.host, _R.machine, _R.id, _R.started_s, order).subquery()
+    every = select(_R.host, func.count(), func.min(_R.started_s), func.max(_R.started_s)).group_by(_R.host)
+    order = (_R.started_s.desc(), _R.key.desc())
+    columns = (_R.host, _R.machine, _R.id, _R.started_s)
+    newest: dict[str, Any] = {}
+    starts: dict[str, list[float]] = {}
     with store.reading() as connection:
-        counts = {
-            host: (runs, first)
-            for host, runs, first in connection.execute(
-                select(_R.host, func.count(), func.min(_R.started_s)).group_by(_R.host)
-            )
-        }
-        rows: dict[str, list[Any]] = {}
-        for row in connection.execute(select(latest).where(latest.c.place <= _GAPS + 1).order_by(latest.c.place)):
-            rows.setdefault(row.host, []).append(row)
-    found = []
-    for host, same in rows.items():
-        gaps = sorted(newer.started_s - older.started_s for newer, older in itertools.pairwise(same))
-        usual = gaps[int(0.9 * (len(gaps) - 1))] if len(gaps) >= 4 else None
-        newest = same[0]
-        runs, first = counts[host]
-        found.append(MachineSeen(host, newest.machine, runs, first, newest.started_s, newest.id, usual))
+        counts = {host: rest for host, *rest in connection.execute(every)}
+        for row in connection.execute(select(*columns).order_by(*order).limit(_NEWEST_RUNS)):
+            newest.setdefault(row.host, row)
+            starts.setdefault(row.host, []).append(row.started_s)
+        silent = [last for host, (_, _, last) in counts.items() if host not in newest][:_MOST_SILENT]
+        if silent:
+            for row in connection.execute(select(*columns).where(_R.started_s.in_(silent)).order_by(*order)):
+                newest.setdefault(row.host, row)
+    found = [
+        MachineSeen(
+            host,
+            row.machine,
+            runs,
+            first,
+            last,
+            row.id,
+            _usual_gap(starts.get(host, [])[: _GAPS + 1], runs, first, last),
+        )
+        for host, row in newest.items()
+        for runs, first, last in [counts[host]]
+    ]
     return sorted(found, key=lambda each: -each.last_s)
+
+
+def _usual_gap(starts: Sequence[float], runs: int, first: float, last: float) -> float | None:
+    """By its latest runs; of a host that has none among the newest of all, by how often it ran while it did."""
+    gaps = sorted(newer - older for newer, older in itertools.pairwise(starts))
+    if len(gaps) >= _LEAST_GAPS:
+        return gaps[int(0.9 * (len(gaps) - 1))]
+    return (last - first) / (runs - 1) if runs > _LEAST_GAPS and not starts else None
 
 
 class _OnlyMachine(msgspec.Struct):
@@ -151,34 +210,43 @@ def noise_by_host(store: SqlStore) -> dict[str, list[float]]:
 def failing_since(store: SqlStore, since_s: float) -> list[Failing]:
     """Benchmarks whose newest result on a host is a failure, begun since then; what failed before already is not among them."""
     failed = _B.status == Status.FAILED.value
-    joined = schema.results.join(schema.runs, _R.key == _B.run)
+    failures = schema.results.join(schema.runs, _R.key == _B.run)
+
+    def in_runs(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+        """Only of runs with failures: those are few."""
+        return failed & _B.run.in_(select(_R.key).where(_R.failed > 0, *conditions))
+
     recent = (
         select(_B.benchmark, _R.host, func.count(), func.min(_R.started_s), func.max(_R.started_s), func.max(_B.reason))
-        .select_from(joined)
-        .where(failed, _R.started_s >= since_s)
+        .select_from(failures)
+        .where(in_runs(_R.started_s >= since_s))
         .group_by(_B.benchmark, _R.host)
     )
     with store.reading() as connection:
         rows = connection.execute(recent).all()
         if not rows:
             return []
-        names = sorted({row[0] for row in rows})[:500]
-        good = _last(joined, _B.status == Status.OK.value, names)
-        last_ok = {(name, host): last for name, host, last in connection.execute(good)}
-        before = _last(joined, failed, names).where(_R.started_s < since_s)
+        names = sorted({row[0] for row in rows})[:_MOST_FAILING]
+        # A result that is ok has summaries; so may one of which only some launches failed.
+        newest = select(func.max(_P.started_s)).where(_P.series == _S.key).correlate(schema.summary_series)
+        measured = select(_S.benchmark, _S.host, newest.scalar_subquery()).where(_S.benchmark.in_(names))
+        last_ok: dict[tuple[str, str], float] = {}
+        for name, host, last in connection.execute(measured):
+            last_ok[name, host] = max(last or 0.0, last_ok.get((name, host), 0.0))
+        before = (
+            select(_B.benchmark, _R.host, func.max(_R.started_s))
+            .select_from(failures)
+            .where(in_runs(_R.started_s < since_s), _B.benchmark.in_(names))
+            .group_by(_B.benchmark, _R.host)
+        )
         failed_before = {(name, host): last for name, host, last in connection.execute(before)}
     found = []
     for name, host, count, first, last, reason in rows:
         ok = last_ok.get((name, host))
-        began_before = (name, host) in failed_before and (ok is None or ok < failed_before[name, host])
-        if (ok is None or ok < last) and not began_before:
+        began_before = (name, host) in failed_before and (ok is None or ok <= failed_before[name, host])
+        if (ok is None or ok <= last) and not began_before:
             found.append(Failing(name, host, count, first, last, reason or "", ok))
     return sorted(found, key=lambda each: (-each.last_s, each.benchmark))
-
-
-def _last(joined: Any, condition: ColumnElement[bool], names: Sequence[str]) -> Any:
-    query = select(_B.benchmark, _R.host, func.max(_R.started_s)).select_from(joined)
-    return query.where(condition, _B.benchmark.in_(names)).group_by(_B.benchmark, _R.host)
 
 
 def commit_start_s(store: SqlStore, commit: str) -> float | None:

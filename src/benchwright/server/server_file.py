@@ -73,3 +73,4 @@ def _bring_up_to_date(database: sqlite3.Connection) -> None:
     if "project" not in [row[1] for row in database.execute("PRAGMA table_info(tokens)")]:
         database.execute("ALTER TABLE tokens ADD COLUMN project TEXT NOT NULL DEFAULT 'main'")
     database.execute(f"PRAGMA user_version = {_VERSION}")
+    database.commit()

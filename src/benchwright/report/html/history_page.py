@@ -20,8 +20,8 @@ from benchwright.report.text.numbers import format_value, moment
 _HEIGHT, _LEFT, _TOP, _BOTTOM = 240, 90, 14, 28
 _WIDE, _NARROW = 1000, 360  # a phone shows the narrow drawing, in which letters keep their size
 _SCRIPTS = ("theme.js", "history.js")
-_MOST_TITLES = 400  # points with a text of their own
-_MOST_DOTS = 1500  # more are drawn as the range of each stretch: every extreme stays where it is
+_MOST_TITLES = 300  # points with a text of their own
+_MOST_DOTS = 600  # more are drawn as the range of each stretch: every extreme stays where it is
 Marks = Sequence[tuple[int, str]]  # before which point something else changed, and what
 
 
@@ -72,7 +72,11 @@ def _drawing(series: BenchmarkHistory, name: str, width: int, marks: Marks) -> M
         parts.append(
             f'<line class="switch" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}">{title}</line>'
         )
-    parts += _points(series, across, down) if len(series.points) <= _MOST_DOTS else _ranges(series, width, across, down)
+    parts += (
+        _points(series, across, down, titled=width == _WIDE)
+        if len(series.points) <= _MOST_DOTS
+        else _ranges(series, width, across, down)
+    )
     for place, anchor in ((0, "start"), (len(series.points) - 1, "end")):
         when = moment(series.points[place].started)
         when = escaped(when if width == _WIDE else when.partition(",")[0])  # the day: there is no room for the hour
@@ -110,9 +114,9 @@ def _levels(series: BenchmarkHistory, marks: Marks, across: _Place, down: _Place
     return parts
 
 
-def _points(series: BenchmarkHistory, across: _Place, down: _Place) -> list[str]:
+def _points(series: BenchmarkHistory, across: _Place, down: _Place, *, titled: bool) -> list[str]:
     parts = []
-    titled = len(series.points) <= _MOST_TITLES
+    titled = titled and len(series.points) <= _MOST_TITLES
     for number, point in enumerate(series.points):
         title = ""
         if titled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
@@ -10,10 +10,10 @@ from benchwright.report.figures.text import spark_of
 from benchwright.report.text.metrics import metric_label, metric_name
 from benchwright.report.text.numbers import counted, format_value, percent, short_unit
 from benchwright.server.pages.frame import Archive, Asked, Block, FormField, page
-from benchwright.server.queries import metric_names
+from benchwright.server.queries import headline_series, metric_names, recent_values
 from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
 
-_AT_ONCE = 120  # series of a page
+_AT_ONCE = 100  # series of a page
 _POINTS = 20
 _MOST_TABS = 14
 
@@ -30,22 +30,10 @@ class _Row(NamedTuple):
 def benchmarks(archive: Archive, asked: Asked) -> str:
     metric, text, offset = asked.word("metric"), asked.word("text"), asked.number("from")
     machine = asked.word("machine") or None
-    where = SummaryFilter(
-        metric=metric or None,
-        headline=not metric,
-        benchmark=f"*{text}*" if text and not set(text) & set("*?[") else text or None,
-        runs=RunFilter(machine=machine),
-    )
-    listed = archive.store.series(where, limit=_AT_ONCE + 1, offset=offset)
+    pattern = f"*{text}*" if text and not set(text) & set("*?[") else text or None
+    listed = _listed(archive, metric, pattern, machine, offset)
     shown = _whole_benchmarks(listed)
-    points = (
-        archive.store.summaries(
-            SummaryFilter(series=tuple(s.id for s in shown), metric=where.metric, headline=where.headline),
-            newest=_POINTS,
-        )
-        if shown
-        else []
-    )
+    courses = recent_values(archive.store, [series.id for series in shown], _POINTS) if shown else {}
     names = metric_names(archive.store)
     tabs = [("each benchmark's own", asked.changed(metric=None, **{"from": None}), not metric)]
     chosen = names[:_MOST_TABS] + ([metric] if metric in names[_MOST_TABS:] else [])
@@ -55,7 +43,7 @@ def benchmarks(archive: Archive, asked: Asked) -> str:
         links.append(("from the beginning", asked.changed(**{"from": None})))
     if len(shown) < len(listed):
         links.append(("more", asked.changed(**{"from": offset + len(shown)})))
-    rows = _rows(points)
+    rows = _rows(shown)
     fields = [
         FormField("text", "Benchmark", text, hint="a part of its name, or a glob"),
         FormField("machine", "Machine", machine or "", hint="host or fingerprint"),
@@ -64,8 +52,20 @@ def benchmarks(archive: Archive, asked: Asked) -> str:
     about = [
         f"The newest value on each machine, with its confidence interval, and the last {_POINTS} runs. A column is one machine; nothing is compared across."
     ]
-    block = Block(table=_table(rows, asked), empty="Nothing was measured yet that fits.", links=links)
+    block = Block(table=_table(rows, courses, asked), empty="Nothing was measured yet that fits.", links=links)
     return page(archive, asked, "Benchmarks", [block], about=about, fields=fields, tabs=tabs)
+
+
+def _listed(
+    archive: Archive, metric: str, pattern: str | None, machine: str | None, offset: int
+) -> list[SummarySeries]:
+    """The series of a page, and one more if there is one."""
+    most = _AT_ONCE + 1
+    if metric:
+        where = SummaryFilter(metric=metric, benchmark=pattern, runs=RunFilter(machine=machine))
+        return archive.store.series(where, limit=most, offset=offset)
+    ids = headline_series(archive.store, benchmark=pattern, machine=machine, limit=most, offset=offset)
+    return archive.store.series(SummaryFilter(series=tuple(ids))) if ids else []
 
 
 def _whole_benchmarks(listed: Sequence[SummarySeries]) -> Sequence[SummarySeries]:
@@ -90,12 +90,12 @@ def _rows(found: Sequence[SummarySeries]) -> list[_Row]:
     return rows
 
 
-def _table(rows: Sequence[_Row], asked: Asked) -> ReportTable:
+def _table(rows: Sequence[_Row], courses: Mapping[str, Sequence[float]], asked: Asked) -> ReportTable:
     hosts = sorted({host for row in rows for host in row.by_host})
     fields: list[Field[_Row]] = [
         Field(Column("benchmark", quoted=True), lambda row: word(row.name)),
         Field(Column("metric"), lambda row: Cell(row.metric, small=_others(row))),
-        *(Field(Column(host or "unknown", literal=True), _newest(host, asked)) for host in hosts),
+        *(Field(Column(host or "unknown", literal=True), _newest(host, courses, asked)) for host in hosts),
     ]
     return table_of(fields, rows)
 
@@ -104,13 +104,13 @@ def _others(row: _Row) -> str:
     return f"and {counted(row.others, 'other setting')}" if row.others else ""
 
 
-def _newest(host: str, asked: Asked):  # type: ignore[no-untyped-def]
+def _newest(host: str, courses: Mapping[str, Sequence[float]], asked: Asked) -> Callable[[_Row], Cell]:
     def cell(row: _Row) -> Cell:
         series = row.by_host.get(host)
         if series is None:
             return Cell()
         point = series.points[-1]
-        values = [p.value for p in series.points if p.value is not None]
+        values = courses.get(series.id, ())
         return Cell(
             "no number" if point.value is None else format_value(point.value, short_unit(series.unit)),
             point.value,
