@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from benchwright.report.tables.machine_table import MachineFigure
 from benchwright.store.base import RunStore, SummaryFilter, SummarySeries
 
@@ -9,10 +11,15 @@ _ENERGY = ("energy.item", "energy.call")
 
 
 def latest_by_machine(
-    store: RunStore, *, metric: str | None = None, benchmark: str | None = None
+    store: RunStore, *, metric: str | None = None, benchmark: str | None = None, headline: Sequence[str] | None = None
 ) -> list[MachineFigure]:
-    """Of each benchmark and host the newest value: of `metric` or, without it, of what the benchmark is known by."""
-    every = store.series(SummaryFilter(benchmark=benchmark))
+    """Of each benchmark and host the newest value: of `metric` or, without it, of what the benchmark is known by.
+    `headline`: the ids of those series, where they are known already."""
+    where = SummaryFilter(benchmark=benchmark, metric=metric, series=tuple(headline or ()))
+    if metric is not None or headline:
+        every = [*store.series(where), *(s for name in _ENERGY for s in store.series(SummaryFilter(metric=name)))]
+    else:
+        every = store.series(where)
     found = [each for each in every if (each.points[-1].headline if metric is None else each.metric == metric)]
     energy: dict[tuple[str, str], SummarySeries] = {}
     for each in every:

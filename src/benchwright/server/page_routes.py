@@ -15,9 +15,9 @@ from starlette.routing import Route
 from benchwright.core.errors import InvalidInput, StoreTrouble
 from benchwright.report.document import Column, Field, table_of, word
 from benchwright.report.html.pages import policy_of
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, WriteForm, page, time_words
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, WriteForm, page, time_words
 from benchwright.server.pages.views import ITEM_VIEWS, VIEWS, ItemView, PageView
-from benchwright.server.sessions import COOKIE, AuditedWrite, AuditLog, Session, SessionFile
+from benchwright.server.sessions import COOKIE, AuditedWrite, AuditLog, BrowserSession, SessionFile
 from benchwright.server.settings import ServerSettings
 from benchwright.server.tokens import Scope, Token, TokenFile
 from benchwright.store.run_document import plain
@@ -79,7 +79,7 @@ class PageRoutes:
     async def _trouble(self, request: Request, status: int, heading: str, words: str) -> Response:
         session = await run_in_threadpool(self._session, request)
         asked = self._asked(request, session)
-        return _html(page(self._archive, asked, heading, [Block(about=[words])]), status)
+        return _html(page(self._archive, asked, heading, [PageBlock(about=[words])]), status)
 
     def _shown(self, view: PageView) -> Callable[[Request], Awaitable[Response]]:
         async def shown(request: Request) -> Response:
@@ -100,10 +100,10 @@ class PageRoutes:
 
         return shown
 
-    def _session(self, request: Request) -> Session | None:
+    def _session(self, request: Request) -> BrowserSession | None:
         return self._sessions.of(request.cookies.get(COOKIE, ""), self._tokens)
 
-    def _reader(self, request: Request, scope: Scope = Scope.READ) -> Session | None:
+    def _reader(self, request: Request, scope: Scope = Scope.READ) -> BrowserSession | None:
         """Who is signed in; None for anybody where the server is public. SignedOut or Forbidden for others."""
         session = self._session(request)
         if session is None:
@@ -119,7 +119,7 @@ class PageRoutes:
         if token.scope < scope:
             raise Forbidden(f"the token '{token.name}' may only {token.scope.word}; this needs {scope.word}")
 
-    def _asked(self, request: Request, session: Session | None) -> Asked:
+    def _asked(self, request: Request, session: BrowserSession | None) -> Asked:
         writes = session is not None and session.token.scope >= Scope.WRITE
         path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
         scheme = "https" if self._settings.https else "http"
@@ -132,7 +132,7 @@ class PageRoutes:
             csrf=session.csrf if session is not None and writes else "",
         )
 
-    async def _writer(self, request: Request, scope: Scope) -> tuple[Session, dict[str, str]]:
+    async def _writer(self, request: Request, scope: Scope) -> tuple[BrowserSession, dict[str, str]]:
         """Who sends a form, and what is in it. Forbidden unless it came from a page of ours."""
         form = await _form(request)
         session = await run_in_threadpool(self._reader, request, scope)
@@ -167,7 +167,7 @@ class PageRoutes:
             ]
             table = table_of(fields, self.audit.newest(_MOST_AUDITED))
             about = [f"The newest {_MOST_AUDITED} writes."]
-            blocks = [Block(table=table, empty="Nothing was written yet.")]
+            blocks = [PageBlock(table=table, empty="Nothing was written yet.")]
             return page(self._archive, self._asked(request, session), "Who wrote what", blocks, about=about)
 
         return _html(await run_in_threadpool(made))
@@ -192,11 +192,15 @@ class PageRoutes:
         asked = self._asked(request, session)
         fields = [FormField("token", "Token", kind="password"), FormField("next", "", wanted, kind="hidden")]
         how = "Ask for one, made on the server by: benchwright token create NAME"
-        blocks = [Block(about=[*words, how], form=WriteForm(link("/sign-in"), fields, "Sign in"))]
+        blocks = [PageBlock(about=[*words, how], form=WriteForm(link("/sign-in"), fields, "Sign in"))]
         if session is not None:
             out = WriteForm(link("/sign-out"), [FormField("csrf", "", session.csrf, kind="hidden")], "Sign out")
-            blocks = [Block(about=[f"Signed in as {session.token.name}: may {session.token.scope.word}."], form=out)]
-            blocks += [Block(links=[("who wrote what", link("/audit"))])] if session.token.scope >= Scope.ADMIN else []
+            blocks = [
+                PageBlock(about=[f"Signed in as {session.token.name}: may {session.token.scope.word}."], form=out)
+            ]
+            blocks += (
+                [PageBlock(links=[("who wrote what", link("/audit"))])] if session.token.scope >= Scope.ADMIN else []
+            )
         shown = await run_in_threadpool(page, self._archive, asked, "Sign in", blocks)
         return _html(shown, 401 if secret else 200)
 

@@ -236,7 +236,7 @@ def failing_since(store: SqlStore, since_s: float) -> list[Failing]:
         before = (
             select(_B.benchmark, _R.host, func.max(_R.started_s))
             .select_from(failures)
-            .where(in_runs(_R.started_s < since_s), _B.benchmark.in_(names))
+            .where(in_runs(_R.started_s < since_s))
             .group_by(_B.benchmark, _R.host)
         )
         failed_before = {(name, host): last for name, host, last in connection.execute(before)}

@@ -36,7 +36,7 @@ class ForeignRoute(Protocol):
 
     @property
     def path(self) -> str:
-        """Where it listens, such as `/fai-pep`."""
+        """Where it listens, such as `/timings`."""
         ...
 
     def read(self, body: bytes) -> ForeignPost:

@@ -16,7 +16,7 @@ _LASTS_S = 7 * 86_400.0
 _MOST_AUDITED = 2000  # characters of an action
 
 
-class Session(msgspec.Struct, frozen=True):
+class BrowserSession(msgspec.Struct, frozen=True):
     """A signed-in browser. `csrf`: what its forms carry, so that no other site's can write in its name."""
 
     token: Token
@@ -40,7 +40,7 @@ class SessionFile(ServerFile):
             database.execute("INSERT INTO sessions (sha256, token, csrf, expires) VALUES (?,?,?,?)", row)
         return secret
 
-    def of(self, secret: str, tokens: TokenFile, *, now: float | None = None) -> Session | None:
+    def of(self, secret: str, tokens: TokenFile, *, now: float | None = None) -> BrowserSession | None:
         """None if it has ended, or its token was revoked or has expired."""
         now = now_s() if now is None else now
         if not secret or not secret.isascii() or not self.path.exists():
@@ -49,7 +49,7 @@ class SessionFile(ServerFile):
             query = "SELECT token, csrf FROM sessions WHERE sha256 = ? AND expires > ?"
             row = database.execute(query, (digest_of(secret), now)).fetchone()
         token = None if row is None else tokens.named(row[0], now=now)
-        return None if token is None else Session(token, row[1])
+        return None if token is None else BrowserSession(token, row[1])
 
     def end(self, secret: str) -> None:
         with self.opened() as database:

@@ -57,6 +57,7 @@ def _side_by_side(
     relative_to: str | None,
     prices: Sequence[str],
     metrics: Sequence[str],
+    as_json: bool,
     format_: str | None,
     base: str | None,
     store: str | None,
@@ -82,11 +83,16 @@ def _side_by_side(
     about = f"ratios to {made.base}; over 1 is better there; no verdict, since machines differ in more than speed"
     if format_ == "csv":
         return csv_text([table], finite=True)
-    if format_ == "json":
+    if as_json or format_ == "json":
         return json.dumps({"relative_to": made.base, "hosts": made.hosts, "rows": table.records()}, indent=1) + "\n"
     if format_ == "markdown":
         return f"{about}\n\n{markdown_table(table)}\n"
     return "\n".join([f" {about}", *table_lines(table, terminal_width()), *(f" {note}" for note in table.notes), ""])
+
+
+def _need_machines(machines: bool) -> None:
+    if not machines:
+        raise InvalidInput("--relative-to and --price belong to --machines", where="compare", remedy="give it, too")
 
 
 def _price(text: str) -> tuple[str, float]:
@@ -172,13 +178,10 @@ def command(
     The first run is the control, the others are treatments. Runs of different machines or commands are refused without
     --anyway. To compare commands measured together (`run -c A -c B`) as pairs, use --between.
     """
-    if machines:
-        text = _side_by_side(runs, relative_to, prices, metrics, "json" if as_json else format_, base, store)
-        put_out(text, "screen", output)
+    if machines or relative_to or prices:
+        _need_machines(machines)
+        put_out(_side_by_side(runs, relative_to, prices, metrics, as_json, format_, base, store), "screen", output)
         return 0
-    if relative_to is not None or prices:
-        option = "--price" if prices else "--relative-to"
-        raise InvalidInput("belongs to --machines", where=option, remedy="give --machines, too")
     if env:
         named = [f"baseline:{baseline}", *runs] if baseline else runs
         show_differences(named, base, store, as_json=as_json or format_ == "json")

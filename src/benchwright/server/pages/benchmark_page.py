@@ -9,7 +9,7 @@ from benchwright.report.document import Cell, Column, Field, ReportTable, table_
 from benchwright.report.figures.text import spark_of
 from benchwright.report.text.metrics import metric_label, metric_name
 from benchwright.report.text.numbers import counted, format_value, percent, short_unit
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, page
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, page
 from benchwright.server.queries import headline_series, metric_names, recent_values
 from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
 
@@ -52,7 +52,7 @@ def benchmarks(archive: Archive, asked: Asked) -> str:
     about = [
         f"The newest value on each machine, with its confidence interval, and the last {_POINTS} runs. A column is one machine; nothing is compared across."
     ]
-    block = Block(table=_table(rows, courses, asked), empty="Nothing was measured yet that fits.", links=links)
+    block = PageBlock(table=_table(rows, courses, asked), empty="Nothing was measured yet that fits.", links=links)
     return page(archive, asked, "Benchmarks", [block], about=about, fields=fields, tabs=tabs)
 
 

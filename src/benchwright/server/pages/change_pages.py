@@ -10,7 +10,7 @@ from benchwright.report.document import Cell, Column, Field, ReportTable, table_
 from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.numbers import counted, format_value
 from benchwright.server.change_book import STATES, KeptChange
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, WriteForm, choices, page, time_words
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, WriteForm, choices, page, time_words
 
 _VERDICTS = ("regressed", "improved", "inconclusive")
 
@@ -54,7 +54,7 @@ def changes(archive: Archive, asked: Asked) -> str:
         archive,
         asked,
         "Changes",
-        [Block(table=change_table(found, asked), empty=empty)],
+        [PageBlock(table=change_table(found, asked), empty=empty)],
         about=about,
         fields=fields,
         tabs=tabs,
@@ -108,9 +108,9 @@ def change(archive: Archive, asked: Asked, key: str) -> str:
         ("Note", kept.note or "none", False),
     ]
     blocks = [
-        Block(pairs=rows, links=links),
-        Block("What is known about it", pairs=[] if asked.csrf else said, form=form if asked.csrf else None),
-        Block("Look into it", commands=_commands(kept)),
+        PageBlock(pairs=rows, links=links),
+        PageBlock("What is known about it", pairs=[] if asked.csrf else said, form=form if asked.csrf else None),
+        PageBlock("Look into it", commands=_commands(kept)),
     ]
     return page(archive, asked, f"{kept.verdict.capitalize()}: {kept.benchmark} on {kept.host}", blocks)
 

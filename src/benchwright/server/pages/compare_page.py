@@ -15,7 +15,7 @@ from benchwright.report.figures.text import spark_of
 from benchwright.report.tables.comparison import FIELDS, Compared, small_print, sorted_effects
 from benchwright.report.text.numbers import moment
 from benchwright.results.compare import compare_runs
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, page
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, page
 from benchwright.server.pages.run_pages import run_table, shown_run
 from benchwright.server.queries import runs_called, series_of_run
 from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
@@ -56,7 +56,7 @@ def compare(archive: Archive, asked: Asked) -> str:
         return page(archive, asked, "Compare", blocks, about=about, fields=fields)
     control, treatment = _loaded(archive, words)
     heading = f"{control.id} → {treatment.id}"
-    sides = Block(
+    sides = PageBlock(
         pairs=[_side("Control", control), _side("Treatment", treatment)], links=_links(asked, control, treatment)
     )
     try:
@@ -71,7 +71,7 @@ def compare(archive: Archive, asked: Asked) -> str:
     except InvalidInput as error:
         about = [error.what, "Across machines there are only ratios, without a verdict."]
         links = [("machines side by side", asked.link("/machines/compare"))]
-        return page(archive, asked, heading, [Block("Not comparable", about, links=links), sides], fields=fields)
+        return page(archive, asked, heading, [PageBlock("Not comparable", about, links=links), sides], fields=fields)
     blocks = [_numbers(archive, asked, found, treatment), _notes(found), sides, _for_a_request(asked, found)]
     return page(archive, asked, heading, blocks, about=[count_words(found)], fields=fields)
 
@@ -97,7 +97,7 @@ def _loaded(archive: Archive, words: tuple[str, str]) -> list[Run]:
     return [loaded[uid] for uid in uids]
 
 
-def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> Block:
+def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> PageBlock:
     """A row's name chooses it as the side that is missing."""
     side = "treatment" if words[0] else "control"
 
@@ -108,7 +108,7 @@ def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> Block:
     baselines = list(archive.store.baselines())[:_NEWEST]
     links = [(f"baseline {name}", asked.changed(**{side: f"{_BASELINE}{name}"})) for name in baselines]
     from_here = Asked(link=link, parameters=asked.parameters, path=asked.path)
-    return Block(f"Choose the {side}", table=run_table(found, from_here), empty="There are no runs.", links=links)
+    return PageBlock(f"Choose the {side}", table=run_table(found, from_here), empty="There are no runs.", links=links)
 
 
 def _side(role: str, run: Run) -> tuple[str, str, bool]:
@@ -124,10 +124,10 @@ def _links(asked: Asked, control: Run, treatment: Run) -> list[tuple[str, str]]:
     ]
 
 
-def _numbers(archive: Archive, asked: Asked, found: Comparison, treatment: Run) -> Block:
+def _numbers(archive: Archive, asked: Asked, found: Comparison, treatment: Run) -> PageBlock:
     beside = _Beside(_histories(archive, treatment, found.effects), asked)
     picture = comparison_picture(found) if len(found.effects) <= _MOST_DRAWN else None
-    return Block(
+    return PageBlock(
         "Numbers", table=_table(found, beside), empty="Nothing could be compared.", figures=[picture] if picture else []
     )
 
@@ -158,12 +158,12 @@ def _key(benchmark: str, metric: str, labels: Mapping[str, str]) -> _Key:
     return benchmark, metric, tuple(sorted(labels.items()))
 
 
-def _notes(found: Comparison) -> Block:
+def _notes(found: Comparison) -> PageBlock:
     texts = [*warnings(found), *doubt_texts(found), *map(str, found.remarks)]
-    return Block("What else differs, and what was noted", texts or ["Nothing."])
+    return PageBlock("What else differs, and what was noted", texts or ["Nothing."])
 
 
-def _for_a_request(asked: Asked, found: Comparison) -> Block:
+def _for_a_request(asked: Asked, found: Comparison) -> PageBlock:
     address = f"{asked.origin}{asked.changed()}"
     text = f"[{found.control} → {found.treatment}: {count_words(found)}]({address})"
-    return Block(commands=[("For a pull request:", text)] if asked.origin else [])
+    return PageBlock(commands=[("For a pull request:", text)] if asked.origin else [])

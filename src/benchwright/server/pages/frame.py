@@ -81,7 +81,7 @@ class WriteForm(NamedTuple):
     button: str
 
 
-class Block(NamedTuple):
+class PageBlock(NamedTuple):
     """One part of a page, in the order in which its fields are shown."""
 
     heading: str = ""
@@ -111,7 +111,7 @@ def page(
     archive: Archive,
     asked: Asked,
     heading: str,
-    blocks: Sequence[Block],
+    blocks: Sequence[PageBlock],
     *,
     about: Sequence[str] = (),
     tiles: Sequence[tuple[str, str, str]] = (),
@@ -154,7 +154,7 @@ def _bar(archive: Archive, asked: Asked) -> SiteBar:
     return SiteBar(archive.name, [each for each in made if each[1]], asked.who, asked.link("/sign-in"))
 
 
-def _without_dead_links(block: Block) -> Block:
+def _without_dead_links(block: PageBlock) -> PageBlock:
     return block._replace(links=[link for link in block.links if link[1]])
 
 

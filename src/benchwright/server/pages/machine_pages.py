@@ -13,15 +13,18 @@ from benchwright.report.tables.machine_table import MachineRatios, machine_ratio
 from benchwright.report.text.metrics import metric_label
 from benchwright.report.text.numbers import counted, percent
 from benchwright.results.machines import latest_by_machine
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, choices, page, time_words
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, choices, page, time_words
 from benchwright.server.queries import (
     MachineSeen,
+    headline_series,
     host_names,
     machine_facts,
     machines_seen,
     metric_names,
     noise_by_host,
 )
+
+_MOST = 3000  # series
 
 
 class _Row(NamedTuple):
@@ -54,7 +57,7 @@ def machines(archive: Archive, asked: Asked) -> str:
         ),
     )
     links = [("side by side", asked.link("/machines/compare"))]
-    return page(archive, asked, "Machines", [Block(table=table, empty="None yet.", links=links)])
+    return page(archive, asked, "Machines", [PageBlock(table=table, empty="None yet.", links=links)])
 
 
 def _what(row: _Row) -> str:
@@ -70,7 +73,8 @@ def _noise(row: _Row) -> Cell:
 
 def compare_machines(archive: Archive, asked: Asked) -> str:
     metric, base = asked.word("metric") or None, asked.word("base") or None
-    found = latest_by_machine(archive.store, metric=metric)
+    known_by = None if metric else headline_series(archive.store, benchmark=None, machine=None, limit=_MOST, offset=0)
+    found = latest_by_machine(archive.store, metric=metric, headline=known_by)
     made = machine_ratios(found, base, _prices(asked.word("price")))
     fields = [
         FormField("base", "Relative to", made.base, choices(host_names(archive.store), "the most complete one")),
@@ -94,9 +98,9 @@ def compare_machines(archive: Archive, asked: Asked) -> str:
     )
 
 
-def _block(made: MachineRatios) -> Block:
+def _block(made: MachineRatios) -> PageBlock:
     empty = "Two machines that measured the same benchmark in the same way are needed."
-    return Block(table=ratio_table(made) if len(made.hosts) > 1 else None, empty=empty)
+    return PageBlock(table=ratio_table(made) if len(made.hosts) > 1 else None, empty=empty)
 
 
 def _words(made: MachineRatios) -> str:

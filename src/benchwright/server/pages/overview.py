@@ -10,7 +10,7 @@ from benchwright.core.quantities import format_duration
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.text.numbers import counted
 from benchwright.server.pages.change_pages import change_table
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, moment_asked, page, time_words
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, moment_asked, page, time_words
 from benchwright.server.queries import Failing, MachineSeen, commit_start_s, failing_since, machines_seen
 from benchwright.server.server_file import now_s
 
@@ -29,10 +29,10 @@ def overview(archive: Archive, asked: Asked) -> str:
     regressed = [change for change in changes if change.verdict == "regressed"]
     improved = [change for change in changes if change.verdict == "improved"]
     blocks = [
-        Block("Regressed", table=change_table(regressed, asked), empty="Nothing that can be told from noise."),
-        Block("Newly failing", table=_failing_table(failing, asked), empty="Nothing."),
-        Block("Improved", table=change_table(improved, asked), empty="Nothing that can be told from noise."),
-        Block("Unusually silent machines", table=_silent_table(silent, asked), empty="None."),
+        PageBlock("Regressed", table=change_table(regressed, asked), empty="Nothing that can be told from noise."),
+        PageBlock("Newly failing", table=_failing_table(failing, asked), empty="Nothing."),
+        PageBlock("Improved", table=change_table(improved, asked), empty="Nothing that can be told from noise."),
+        PageBlock("Unusually silent machines", table=_silent_table(silent, asked), empty="None."),
     ]
     runs = sum(each.runs for each in machines)
     tiles = [

@@ -19,7 +19,7 @@ from benchwright.report.text.commands import command_line, words_of
 from benchwright.report.text.numbers import counted, moment
 from benchwright.results.after_run import report_of
 from benchwright.results.compare import compare_commands
-from benchwright.server.pages.frame import Archive, Asked, Block, FormField, choices, page, report_page
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, choices, page, report_page
 from benchwright.server.queries import find_runs, host_names
 from benchwright.store.base import RunFilter, RunRow
 
@@ -48,7 +48,7 @@ def runs(archive: Archive, asked: Asked) -> str:
         links.append(("older", asked.changed(**{"from": offset + _AT_ONCE})))
     last = f", {offset + 1:,} to {offset + len(found.rows):,} shown" if found.rows and links else ""
     about = [f"{counted(found.total, 'run')}{last}, newest first."]
-    block = Block(table=run_table(found.rows, asked), empty="No run fits.", links=links)
+    block = PageBlock(table=run_table(found.rows, asked), empty="No run fits.", links=links)
     return page(archive, asked, "Runs", [block], about=about, fields=fields)
 
 

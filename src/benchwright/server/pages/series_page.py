@@ -21,7 +21,7 @@ from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.numbers import counted, format_value, moment
 from benchwright.server.change_book import KeptChange, history_of
 from benchwright.server.pages.change_pages import change_table
-from benchwright.server.pages.frame import Archive, Asked, Block, page
+from benchwright.server.pages.frame import Archive, Asked, PageBlock, page
 from benchwright.store.base import SummaryFilter, SummaryPoint, SummarySeries
 
 _MOST_POINTS = 1400
@@ -52,10 +52,14 @@ def series_page(archive: Archive, asked: Asked, series_id: str) -> str:
     changes = archive.book.of_series([first.id] if alone else [s.id for s in here])
     history = _history(first, placed, changes)
     name = metric_name(first.metric, first.labels)
-    blocks = [Block(drawings=history_drawings(history, marks) if placed else (), about=_about(placed, marks, changes))]
-    blocks.append(Block("Changes", table=change_table(changes, asked), empty="None that can be told from noise."))
+    blocks = [
+        PageBlock(drawings=history_drawings(history, marks) if placed else (), about=_about(placed, marks, changes))
+    ]
+    blocks.append(PageBlock("Changes", table=change_table(changes, asked), empty="None that can be told from noise."))
     if marks:
-        blocks.append(Block("What else changed", [f"{moment(placed[at].point.started)}: {text}" for at, text in marks]))
+        blocks.append(
+            PageBlock("What else changed", [f"{moment(placed[at].point.started)}: {text}" for at, text in marks])
+        )
     blocks.append(_newest_runs(placed, asked))
     blocks.append(_others(first, every, asked, alone=alone))
     return page(
@@ -131,8 +135,8 @@ def _about(placed: Sequence[_Placed], marks: Sequence[object], changes: Sequence
     return [f"{'; '.join(words)}.", *thinned]
 
 
-def _newest_runs(placed: Sequence[_Placed], asked: Asked) -> Block:
-    return Block("Latest runs", table=_run_table(list(reversed(placed[-_TABLE_ROWS:])), asked))
+def _newest_runs(placed: Sequence[_Placed], asked: Asked) -> PageBlock:
+    return PageBlock("Latest runs", table=_run_table(list(reversed(placed[-_TABLE_ROWS:])), asked))
 
 
 def _run_table(placed: Sequence[_Placed], asked: Asked) -> ReportTable:
@@ -153,7 +157,7 @@ def _interval(placed: _Placed) -> str:
     return "" if low is None or high is None else f"{format_value(low, unit)} to {format_value(high, unit)}"
 
 
-def _others(first: SummarySeries, every: Sequence[SummarySeries], asked: Asked, *, alone: bool) -> Block:
+def _others(first: SummarySeries, every: Sequence[SummarySeries], asked: Asked, *, alone: bool) -> PageBlock:
     links: dict[str, tuple[str, str]] = {}
     for each in every:
         if each.host != first.host:
@@ -161,7 +165,7 @@ def _others(first: SummarySeries, every: Sequence[SummarySeries], asked: Asked, 
         elif alone and each.id != first.id:
             links[each.id] = (_setting_words(each), asked.link("/history/", item=each.id))
     links[""] = ("machines side by side", asked.link("/machines/compare", metric=first.metric))
-    return Block("The same elsewhere", links=list(links.values()))
+    return PageBlock("The same elsewhere", links=list(links.values()))
 
 
 def _setting_words(series: SummarySeries) -> str:
