@@ -46,12 +46,13 @@ class Places:
         self._numbers = itertools.count()
         self._paths: dict[str, Path] = {}
         self._empty: str | None = None
-        self.http = ServedStores(folder) if kind == "http" else None
+        self.http = ServedStores(folder) if kind.startswith("http") else None
+        self._databases: dict[str, str] = {}  # of a server that has PostgreSQL behind it
 
     def new(self) -> str:
         """The URL of a store that is not made yet."""
         if self._server is not None:
-            return self._server.database()
+            return self._shown(self._server.database())
         path = self._folder / f"{next(self._numbers)}.db"
         if self.http is not None:
             url = self.http.serve(path)
@@ -67,13 +68,23 @@ class Places:
             self._empty = self.new()
             base.open_store(self._empty, aggregate=aggregate).close()
         if self._server is not None:
-            name = f"empty_{next(self._numbers)}"
-            self._server.execute(f"CREATE DATABASE {name} TEMPLATE {self._name(self._empty)}")
-            return self._empty.replace(f"/{self._name(self._empty)}?", f"/{name}?")
+            template = self._databases.get(self._empty, self._empty)
+            if self.http is not None:
+                store_behind(self._empty).close()  # no connection may be left to the one that is copied
+            name = f"{self.kind}_{next(self._numbers)}".replace("-", "_")
+            self._server.execute(f"CREATE DATABASE {name} TEMPLATE {self._name(template)}")
+            return self._shown(template.replace(f"/{self._name(template)}?", f"/{name}?"))
         made = self.new()
         before, after = self._paths[self._empty], self._paths[made]
         shutil.copytree(before, after) if before.is_dir() else shutil.copy(before, after)
         return made
+
+    def _shown(self, database: str) -> str:
+        if self.http is None:
+            return database
+        url = self.http.serve(database)
+        self._databases[url] = database
+        return url
 
     def _name(self, url: str) -> str:
         return url.partition("?")[0].rpartition("/")[2]
@@ -81,12 +92,18 @@ class Places:
 
 @pytest.fixture(
     scope="module",
-    params=["sqlite", "shelf", "http", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))],
+    params=[
+        "sqlite",
+        "shelf",
+        "http",
+        pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql")),
+        pytest.param("http-postgresql", marks=[pytest.mark.xdist_group("postgresql"), pytest.mark.long]),
+    ],
 )
 def places(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, plugin_folder: Path
 ) -> Iterator[Places]:
-    server = request.getfixturevalue("postgresql_server") if request.param == "postgresql" else None
+    server = request.getfixturevalue("postgresql_server") if "postgresql" in request.param else None
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(plugin_folder))
         made = Places(request.param, tmp_path_factory.mktemp("stores"), server)
@@ -497,7 +514,7 @@ def test_a_store_of_an_older_version_says_how_to_migrate(store: RunStore, opened
 
 
 def test_opening_without_create_makes_nothing(places: Places) -> None:
-    if places.kind == "http":
+    if places.http is not None:
         pytest.skip("a server has a store")
     url = places.new()
     with pytest.raises(StoreTrouble, match="no store yet"):
@@ -796,6 +813,21 @@ def test_a_number_that_is_none_and_an_odd_name_have_a_summary_too(store: RunStor
     assert found["e\ufffd?<script>"].points[0].value is None
     assert (found["no workers"].metric, found["given"].points[0].value) == ("x", 8.5)
     assert store.check() == []
+
+
+def test_the_last_lines_of_what_failed_come_back_and_go_with_the_run(store: RunStore) -> None:
+    logs = {"bert.D0": ["Traceback", "", "é \ud800\x00 <b>"], "b.1": ["x"] * 200, "empty": [""]}
+    shown = {**logs, "bert.D0": ["Traceback", "", "é ?\ufffd <b>"]}
+    store.ingest_all([base.StoreEntry(run=rich_run(), digest="1", logs=logs)])
+    store.ingest_all([base.StoreEntry(run=rich_run(f"rich.{n}"), digest="1", logs={}) for n in (2, 3)])
+    assert store.logs("rich.1") == shown
+    assert store.logs("rich.2") == {}
+    with pytest.raises(InvalidInput, match=r"no run called 'rich\.9'"):
+        store.logs("rich.9")
+    store.ingest_all([base.StoreEntry(run=rich_run(), digest="2", logs={"b.1": ["y"]})])
+    assert store.logs("rich.1") == {"b.1": ["y"]}
+    store.delete("rich.1")
+    assert count_of(store, "logs") == 0
 
 
 def test_each_side_of_an_ab_has_its_own_revision(store: RunStore) -> None:

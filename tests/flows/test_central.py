@@ -67,10 +67,22 @@ def test_every_command_works_with_a_server_as_its_store(bw: CommandLine, tmp_pat
         assert "main" in bw("baseline", "list", env=elsewhere).stdout
         assert "one" in bw("report", "baseline:main", env=elsewhere).stdout
         assert bw("history", "true", env=elsewhere, code=None).returncode in (0, 1)
+        (number,) = json.loads(bw("history", "true", "--json", env=elsewhere).stdout)
+        assert [point["run"].partition(".")[0] for point in number["points"]] == ["one", "two"]
+        bw("run", "--run-name", "bad", "--", "sh", "-c", "seq 500; echo token=hunter2hunter2; exit 3", code=1)
+        bw.last_run().rename(tmp_path / "gone")  # as on another machine
+        said = bw("logs", "bad", env=elsewhere).stdout.splitlines()
+        assert (len(said), said[1], "hunter2" in said[-1]) == (201, "302", False)
+        assert bw("logs", "bad", "-n", "3", env=elsewhere).stdout.splitlines()[1:3] == ["499", "500"]
+        assert "500" in bw("report", "bad", env=elsewhere, code=None).stdout
         bw("export", "one", "-o", str(tmp_path / "one.json"), env=elsewhere)
         assert (tmp_path / "one.json").stat().st_size > 100
         assert "already there" in bw("import", str(bw.last_run())).stdout
         assert "intact" in bw("store", "check").stdout
+        assert "nothing to delete" in bw("runs", "prune", "--keep", "0s", env=elsewhere).stdout
+        pruned = bw("runs", "prune", "--keep", "0s", "--yes", "--store", address, env=elsewhere).stdout
+        assert "deleted 3 runs" in pruned  # not the baseline
+        assert [row["name"] for row in json.loads(bw("runs", "--json", env=elsewhere).stdout)] == ["one"]
         assert "already imported" not in bw("import", str(tmp_path / "one.json"), env=elsewhere, code=None).stdout
     assert (tmp_path / "central" / "store.db").exists()
     assert not (bw.base / "store.db").exists()

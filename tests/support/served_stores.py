@@ -31,7 +31,8 @@ class ServedStores:
         self.tokens = TokenFile(folder)
         self.token = self.tokens.create("all", Scope.ADMIN)
         self._numbers = itertools.count()
-        self._waiting: dict[str, tuple[str, Path]] = {}
+        self._folder = folder
+        self._waiting: dict[str, tuple[str, str]] = {}
         self._apps: dict[str, Any] = {}
         self._urls: list[str] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -40,20 +41,20 @@ class ServedStores:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
 
-    def serve(self, path: Path) -> str:
-        """The URL of the SQLite store at `path`, which is opened, or made, when it is first asked for something."""
+    def serve(self, store: Path | str) -> str:
+        """The URL of the store at that path or URL, which is opened, or made, when it is first asked for something."""
         prefix = f"/{next(self._numbers)}"
         url = f"http://127.0.0.1:{self.port}{prefix}"
-        self._waiting[prefix] = (url, path)
+        self._waiting[prefix] = (url, str(store))
         return url
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         prefix = "/" + scope["path"].split("/")[1]
         if prefix not in self._apps:
-            url, path = self._waiting[prefix]
-            _SERVING[url] = open_store(str(path), aggregate=aggregate)
+            url, store = self._waiting[prefix]
+            _SERVING[url] = open_store(store, aggregate=aggregate)
             self._urls.append(url)
-            self._apps[prefix] = ServedStore(_SERVING[url], self.tokens, path.parent).app()
+            self._apps[prefix] = ServedStore(_SERVING[url], self.tokens, self._folder).app()
         await self._apps[prefix]({**scope, "root_path": prefix}, receive, send)
 
     def __enter__(self) -> Self:

@@ -5,31 +5,25 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import msgspec
 
 from benchwright.analysis.change_points import change_points
-from benchwright.analysis.summary import summarize
-from benchwright.core.benchmark import REVISION, SIDE, Benchmark
 from benchwright.core.comparison import Verdict
-from benchwright.core.conditions import undecided
 from benchwright.core.errors import InvalidInput, StoreTrouble, did_you_mean
-from benchwright.core.metric import Direction, is_cpu_time, is_of_the_machine
+from benchwright.core.metric import Direction
 from benchwright.core.metric_history import BenchmarkHistory, HistoryChange, HistoryPoint
-from benchwright.core.provenance import CodeRevision, revision_words
-from benchwright.core.run import Result, Run
 from benchwright.regress.notify.notice import Finding, Notice, NoticeVerdict, outcome_of
 from benchwright.report.tables.history_table import change_words, heading, history_markdown, summary_words
-from benchwright.report.text.metrics import chosen_metric
 from benchwright.results.kept_runs import Results
-from benchwright.results.run_index import RUNNING, UNREADABLE, list_runs, read_listed
+from benchwright.results.run_index import list_summaries
+from benchwright.store.base import RunFilter, SummaryFilter, SummaryPoint, SummarySeries
+from benchwright.store.summaries import COMMAND
 
-_TREATMENT = "treatment"
 _MOST_NAMES = 8
 _RUNS_FOR_NAMES = 50  # the latest, where a name is looked for
-_COMMAND, _ANY = "command", "another one in every run"
+_ANY = "another one in every run"
 
 
 class HistoryOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,103 +53,71 @@ class _Measured(NamedTuple):
 
     series: tuple[object, ...]
     template: BenchmarkHistory
-    point: HistoryPoint
+    point: SummaryPoint
 
 
 def histories(results: Results, order: HistoryOrder) -> Histories:
     """A series for each benchmark, metric, machine and setting, with its changes; InvalidInput if there is none."""
-    listed = list_runs(
-        results,
-        limit=order.limit,
-        benchmark=f"{order.benchmark}*",  # the sides of an A/B are called `NAME control` and `NAME treatment`
-        labels=order.labels,
-        machine=order.machine,
-        since=order.since,
-    )
-    if not listed.rows and listed.trouble is not None:
+    where = _filter(order)
+    listed = list_summaries(results, where, limit=order.limit)
+    if not listed.series and listed.trouble is not None:
         raise listed.trouble
     found: dict[tuple[object, ...], list[_Measured]] = {}
-    unreadable: list[str] = []
-    known: set[str] = set()
-    rows = [row for row in reversed(listed.rows) if row.status not in (RUNNING, UNREADABLE)]
-    for run in read_listed(results, rows, unreadable):
-        for measured in _of_run(run, order, known):
-            found.setdefault(measured.series, []).append(measured)
+    for measured in _of_series(listed.series, order):
+        found.setdefault(measured.series, []).append(measured)
     if not found:
-        raise _nothing(order, known, results)
-    groups = _told_apart(_with_any_command(list(found.values())))
-    return Histories([_series(same, order) for same in groups], unreadable, listed.trouble)
+        raise _nothing(order, results)
+    for same in found.values():
+        same.sort(key=lambda measured: measured.point.started_s)
+    by_age = sorted(found.values(), key=lambda same: (same[0].point.started_s, same[0].point.uid, same[0].point.place))
+    groups = _told_apart(_with_any_command(by_age))
+    return Histories([_series(same, order) for same in groups], listed.unreadable, listed.trouble)
 
 
-def _of_run(run: Run, order: HistoryOrder, known: set[str]) -> Iterator[_Measured]:
-    for result in run.results:
-        if not _meant(result.benchmark, order.benchmark):
-            continue
-        summaries = summarize(result.counted, run.workers, percentiles=False)
-        known.update(summary.metric for summary in summaries)
-        summary = chosen_metric(summaries, order.metric)
-        if summary is None or not math.isfinite(summary.value):
-            continue
-        setting = _setting(result.benchmark)
+def _filter(order: HistoryOrder) -> SummaryFilter:
+    runs = RunFilter(labels=order.labels, machine=order.machine, since=order.since)
+    return SummaryFilter(benchmark=order.benchmark, metric=order.metric, headline=order.metric is None, runs=runs)
+
+
+def _of_series(listed: Sequence[SummarySeries], order: HistoryOrder) -> Iterator[_Measured]:
+    """Of a metric that a benchmark has several times, with other labels, the first."""
+    first: dict[tuple[str, int], int] = {}
+    for each in listed:
+        for point in each.points:
+            key = point.uid, point.result
+            first[key] = min(point.place, first.get(key, point.place))
+    for each in listed:
         template = BenchmarkHistory(
-            benchmark=result.benchmark.name,
-            metric=summary.metric,
-            labels=summary.labels,
-            unit=summary.unit,
-            direction=summary.direction,
-            machine=run.machine.fingerprint,
-            host=run.machine.hostname,
-            setting=setting,
+            benchmark=each.benchmark,
+            metric=each.metric,
+            labels=each.labels,
+            unit=each.unit,
+            direction=each.direction,
+            machine=each.machine,
+            host=each.host,
+            setting=each.setting,
             points=(),
         )
-        place = run.machine.fingerprint, "" if order.any_host else run.machine.hostname
-        what = result.benchmark.name, summary.metric, summary.unit, tuple(sorted(summary.labels.items()))
-        yield _Measured(
-            (*what, *place, tuple(sorted(setting.items()))),
-            template,
-            _point(run, result, summary.value, summary.metric, summary.unit),
-        )
+        place = each.machine, "" if order.any_host else each.host
+        what = each.benchmark, each.metric, each.unit, tuple(sorted(each.labels.items()))
+        series = (*what, *place, tuple(sorted(each.setting.items())))
+        for point in each.points:
+            if point.value is not None and first[point.uid, point.result] == point.place:
+                yield _Measured(series, template, point)
 
 
-def _meant(benchmark: Benchmark, glob: str) -> bool:
-    """By its name or, of an A/B, by what its sides have in common: that means the treatment."""
-    if fnmatchcase(benchmark.name, glob):
-        return True
-    return benchmark.side == _TREATMENT and fnmatchcase(benchmark.pair, glob)
-
-
-def _setting(benchmark: Benchmark) -> dict[str, str]:
-    """What the numbers depend on besides code and machine. The sides of an A/B run in folders of their own: there, the words of
-    the command tell nothing."""
-    own = {} if benchmark.side else {_COMMAND: " ".join((*benchmark.workload.words, *benchmark.workload.variant))}
-    labels = {key: value for key, value in benchmark.labels.items() if key not in (SIDE, REVISION)}
-    environment = {f"${name}": "not set" if value is None else value for name, value in benchmark.env.items()}
-    placed = benchmark.placement
-    processes = {"jobs": str(placed.jobs)} if placed.jobs != 1 else {}
-    cores = {"cores": ",".join(map(str, placed.cores))} if placed.cores is not None else {}
-    return own | environment | processes | cores | labels | benchmark.parameters
-
-
-def _point(run: Run, result: Result, value: float, metric: str, unit: str | None) -> HistoryPoint:
-    by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)  # waiting for a core costs no CPU time
-    doubt = undecided(result.counted, run.notes) if by_load else None
-    code = _code(run.revisions)
-    named = result.benchmark.labels.get(REVISION) if result.benchmark.side else None
+def _point(point: SummaryPoint) -> HistoryPoint:
+    assert point.value is not None
     return HistoryPoint(
-        run=run.id,
-        uid=run.unique_id,
-        started=run.started,
-        value=value,
-        revision=named or revision_words(run.revisions),
-        commit=named or (None if code is None else f"{code.commit}{'+' if code.modified else ''}"),
-        commit_time=None if code is None or named else code.time,
-        doubt=None if doubt is None else str(doubt),
+        run=point.run,
+        uid=point.uid,
+        started=point.started,
+        value=point.value,
+        revision=point.revision,
+        commit=point.commit,
+        commit_time=point.commit_time,
+        doubt=point.doubt,
     )
-
-
-def _code(revisions: Sequence[CodeRevision]) -> CodeRevision | None:
-    """Of the folder it ran in; of an editable package where there is nothing else."""
-    return next((each for each in revisions if not each.packages), next(iter(revisions), None))
 
 
 def _with_any_command(groups: list[list[_Measured]]) -> list[list[_Measured]]:
@@ -163,7 +125,7 @@ def _with_any_command(groups: list[list[_Measured]]) -> list[list[_Measured]]:
     alike: dict[tuple[object, ...], list[list[_Measured]]] = {}
     for group in groups:
         what = group[0].series[:-1]
-        others = tuple(item for item in group[0].template.setting.items() if item[0] != _COMMAND)
+        others = tuple(item for item in group[0].template.setting.items() if item[0] != COMMAND)
         alike.setdefault((*what, tuple(sorted(others))), []).append(group)
     found = []
     for series in alike.values():
@@ -171,7 +133,7 @@ def _with_any_command(groups: list[list[_Measured]]) -> list[list[_Measured]]:
             found += series
             continue
         joined = [measured for group in series for measured in group]
-        template = msgspec.structs.replace(joined[0].template, setting=joined[0].template.setting | {_COMMAND: _ANY})
+        template = msgspec.structs.replace(joined[0].template, setting=joined[0].template.setting | {COMMAND: _ANY})
         found.append([joined[0]._replace(template=template), *joined[1:]])
     return found
 
@@ -193,7 +155,7 @@ def _told_apart(groups: list[list[_Measured]]) -> list[list[_Measured]]:
 
 
 def _series(same: Sequence[_Measured], order: HistoryOrder) -> BenchmarkHistory:
-    points = [measured.point for measured in same]
+    points = [_point(measured.point) for measured in same]
     if order.by_commit and all(point.commit_time for point in points):
         points.sort(key=lambda point: point.commit_time or "")
     template = same[0].template
@@ -234,7 +196,9 @@ def failing(series: Sequence[BenchmarkHistory], fail_on: str) -> list[tuple[Benc
     return [(each, change) for each, change in last if fail_on == "changed" or change.verdict is Verdict.REGRESSED]
 
 
-def _nothing(order: HistoryOrder, known: set[str], results: Results) -> InvalidInput:
+def _nothing(order: HistoryOrder, results: Results) -> InvalidInput:
+    any_metric = SummaryFilter(benchmark=order.benchmark)
+    known = {series.metric for series in list_summaries(results, any_metric, limit=_RUNS_FOR_NAMES).series}
     if known and order.metric is not None:
         remedy = did_you_mean(order.metric, known) or f"it measured {', '.join(sorted(known))}"
         return InvalidInput(
@@ -245,7 +209,8 @@ def _nothing(order: HistoryOrder, known: set[str], results: Results) -> InvalidI
             f"no run of '{order.benchmark}' has a number", where="history", remedy="name one with --metric"
         )
     remedy = "'benchwright runs' lists the runs; a glob may name several benchmarks"
-    near = did_you_mean(order.benchmark, _latest_names(results))
+    names = {series.benchmark for series in list_summaries(results, SummaryFilter(), limit=_RUNS_FOR_NAMES).series}
+    near = did_you_mean(order.benchmark, names)
     return InvalidInput(f"no run measured '{order.benchmark}'", where="history", remedy=near or remedy)
 
 
@@ -261,13 +226,6 @@ def last_benchmark(results: Results) -> str:
             remedy=f"name one, such as: benchwright history {shlex.quote(names[0])}" if names else "name one",
         )
     return names[0]
-
-
-def _latest_names(results: Results) -> set[str]:
-    """The benchmarks of the latest runs."""
-    rows = list_runs(results, limit=_RUNS_FOR_NAMES).rows
-    runs = read_listed(results, [row for row in rows if row.status not in (RUNNING, UNREADABLE)], [])
-    return {result.benchmark.name for run in runs for result in run.results}
 
 
 def history_notice(series: Sequence[BenchmarkHistory], topic: str) -> Notice:

@@ -17,6 +17,8 @@ from benchwright.results.kept_runs import FoundRun, Results
 from benchwright.results.run_digest import size_of
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.run_folder import DiskTrouble, RunFolder
+from benchwright.store.base import RunFilter
+from benchwright.store.run_query import started_s
 
 _DELETED = ".deleted-"
 
@@ -61,8 +63,10 @@ def _refuse_ambiguous(results: Results, word: str) -> None:
 def delete_run(results: Results, run: FoundRun) -> Deleted:
     """Deletes the folder or imported file, then the baselines that name it and the entry in the store.
 
-    RunFolderBusy for a run that is being made. A store that cannot be written keeps nothing else from being deleted.
+    RunFolderBusy for a run that is being made. A store that cannot be written keeps nothing else from being deleted; StoreTrouble
+    if there is nothing else.
     """
+    only_stored = run.folder is None and not results.import_file(run.id).exists()
     freed = _delete_folder(results.base.runs, run.id) if run.folder is not None else _delete_import(results, run.id)
     names, trouble = [], None
     try:
@@ -71,6 +75,8 @@ def delete_run(results: Results, run: FoundRun) -> Deleted:
     except NoStoreYet:
         pass
     except StoreTrouble as error:
+        if only_stored:
+            raise
         trouble = f"{error.where}: {error.what}"
     try:
         names += results.own_baselines.forget_run(run.id, run.uid)
@@ -107,8 +113,10 @@ def _delete_import(results: Results, name: str) -> int:
     return freed
 
 
-def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -> list[FoundRun]:
-    """The runs to delete, oldest first; never baselines or running ones."""
+def to_prune(
+    results: Results, *, keep_s: float | None, max_bytes: int | None, of_store: bool = False
+) -> list[FoundRun]:
+    """The runs to delete, oldest first; never baselines or running ones. `of_store`: also old ones that only the store has."""
     protected = set(results.baselines().values())
     oldest_first = all_runs(results.base.runs)[::-1]
     folders = [f for f in oldest_first if not {f.id, f.unique_id} & protected and not f.is_being_made()]
@@ -123,7 +131,20 @@ def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -
             if folder.path not in chosen:
                 chosen.add(folder.path)
                 total -= size_of(folder.path)
-    return [FoundRun(f.id, f.unique_id, f) for f in folders if f.path in chosen]
+    stored = _old_in_store(results, keep_s, protected) if of_store and keep_s is not None else []
+    return [*stored, *(FoundRun(f.id, f.unique_id, f) for f in folders if f.path in chosen)]
+
+
+def _old_in_store(results: Results, keep_s: float, protected: set[str]) -> list[FoundRun]:
+    """Runs of other machines; one of unknown age is kept."""
+    here = protected | {folder.unique_id for folder in all_runs(results.base.runs)}
+    end = datetime.fromtimestamp(max(0.0, time.time() - keep_s)).astimezone().isoformat()
+    rows = results.existing_store.runs(RunFilter(until=end), limit=None, newest_first=False)
+    return [
+        FoundRun(row.id, row.uid, None)
+        for row in rows
+        if row.uid not in here and started_s(row.started) and not results.import_file(row.id).exists()
+    ]
 
 
 def annotate_run(results: Results, word: str, text: str | None) -> str:

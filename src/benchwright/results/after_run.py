@@ -25,20 +25,18 @@ from benchwright.core.secrets import redact_text
 from benchwright.core.status import Reason, Status
 from benchwright.core.summary import Summary
 from benchwright.kinds.registry import added_by_kinds, kind_of
-from benchwright.plan.file_names import safe_name
 from benchwright.report.base import Report
 from benchwright.report.run_json import run_body
 from benchwright.report.run_list import headline_words
 from benchwright.report.text.numbers import format_value
 from benchwright.results.scores import Scoring, scores_of
-from benchwright.runs.logs import DISCOVERY, tail_texts
+from benchwright.runs.logs import OF_SCRIPTS, script_tails, tail_texts
 from benchwright.runs.read_run import commands_of, plan_of
 from benchwright.runs.run_folder import RunFolder
 
 _LOG_LINES = 8
 _OF_ALL_SAMPLES = ("median", "average", "average_aggregate")
 _SHOWN_LOG_LINES = 60
-_OF_SCRIPTS = (Reason.CRASHED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.SIGNALLED)
 _KNOWN_TO_THE_EXECUTOR = (Reason.AGENT_LOST, Reason.DISK_FULL, Reason.STOPPED)
 
 
@@ -80,14 +78,15 @@ def report_of(
     scoring: Scoring | None = None,
     peaks: Mapping[Work, Peak] | None = None,
     comparisons: Sequence[Comparison] = (),
+    stored_logs: Mapping[str, list[str]] | None = None,
 ) -> Report:
     """Everything a reporter may want to show of `run`.
 
     `with_logs`: also its settings and the last lines of every job, not only of failed ones. `peaks`: those that another run
-    on the same machine reached, where this one has none. `comparisons`: between its own benchmarks.
+    on the same machine reached, where this one has none. `comparisons`: between its own benchmarks. `stored_logs`: see `log_tails`.
     """
     scoring = scoring or Scoring()
-    tails = log_tails(run)
+    tails = log_tails(run, stored_logs)
     if tails or any(r.reason is Reason.CRASHED for r in run.results):
         from benchwright.results.missing_module import with_missing_modules
 
@@ -165,17 +164,14 @@ def sorted_by(run: Run, order: str) -> Run:
     return run
 
 
-def log_tails(run: Run) -> dict[str, list[str]]:
+def log_tails(run: Run, stored: Mapping[str, list[str]] | None = None) -> dict[str, list[str]]:
     """The last lines printed by each benchmark's first failed launch, by job; by name those of a script that failed while its
-    models were looked for."""
-    bad = [culprit(r.launches) for r in run.results]
-    folder = Path(run.folder)
-    tails = tail_texts(folder, [x.job for x in bad if x is not None], _LOG_LINES)
-    scripts = [r.benchmark.name for r in run.results if not r.launches and r.reason in _OF_SCRIPTS]
-    for name in scripts:
-        if found := tail_texts(folder / DISCOVERY, [job := f"{safe_name(name)}.D0"], _LOG_LINES):
-            tails[name] = found[job]
-    return _without_secrets(tails)
+    models were looked for. `stored`: what a store kept of them, for a run whose folder is elsewhere."""
+    bad = [x.job for r in run.results if (x := culprit(r.launches)) is not None]
+    tails = tail_texts(Path(run.folder), bad, _LOG_LINES) | script_tails(run, _LOG_LINES)
+    scripts = [r.benchmark.name for r in run.results if not r.launches]
+    kept = {job: stored[job][-_LOG_LINES:] for job in (*bad, *scripts) if stored and job in stored}
+    return _without_secrets(kept | tails)
 
 
 def _without_secrets(logs: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -188,7 +184,7 @@ def exit_code(run: Run) -> int:
     launches: list[Launch] = [x for r in run.results for x in r.launches]
     # A script that failed while its models were looked for was started, too.
     ran = any(x.facts.get("started") for x in launches) or any(
-        not r.launches and r.reason in _OF_SCRIPTS for r in run.results
+        not r.launches and r.reason in OF_SCRIPTS for r in run.results
     )
     if not ran or all(r.status is Status.SKIPPED for r in run.results):
         return 3

@@ -226,6 +226,15 @@ class Results:
             return None
         return None if row is None else row.annotation
 
+    def stored_logs(self, run: Run) -> dict[str, list[str]]:
+        """The last lines of failed launches of a run whose folder is not on this machine."""
+        if run.ok or os.path.isdir(run.folder):
+            return {}
+        try:
+            return self.existing_store.logs(run.unique_id)
+        except BenchwrightError:  # it is in no store, or that cannot be read: the report does without
+            return {}
+
     def baselines(self) -> dict[str, str]:
         """Baselines, name → uid: those of the base folder, and those that only a shared store has."""
         kept = self.own_baselines.names()

@@ -202,7 +202,8 @@ def _carried(row: RunRow, old: RunStore) -> StoreEntry | Rebuilt:
         if elsewhere is not None:
             entry = _entry(elsewhere)
             return entry if entry.annotation is not None else msgspec.structs.replace(entry, annotation=row.annotation)
-        return StoreEntry(run=old.load(row.uid), digest=old.digest_of(row.uid) or "", annotation=row.annotation)
+        digest = old.digest_of(row.uid) or ""
+        return StoreEntry(run=old.load(row.uid), digest=digest, annotation=row.annotation, logs=old.logs(row.uid))
     except Exception as error:  # as above; the old store is kept then
         return Rebuilt(row.id, _in_words(error))
 

@@ -20,6 +20,7 @@ from benchwright.core.whole_file import write_own
 from benchwright.kinds.registry import kind_of
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.checksums import CHECKSUMS
+from benchwright.runs.logs import failure_logs
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 from benchwright.store.base import RunRow, StoreEntry
@@ -39,7 +40,8 @@ _PART_OF_A_RUN = (
 
 def entry_of(folder: RunFolder, digest: str, run: Run | None = None) -> StoreEntry:
     """The run of a folder, to be put into the store, read unless it is given; InvalidInput if it is no run."""
-    return StoreEntry(run=run or read_run(folder, kind_of), digest=digest, annotation=folder.read_annotation())
+    run = run or read_run(folder, kind_of)
+    return StoreEntry(run=run, digest=digest, annotation=folder.read_annotation(), logs=failure_logs(run))
 
 
 def imported_digest(run: Run) -> str:

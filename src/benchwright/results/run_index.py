@@ -7,11 +7,11 @@ stored. Listing changes nothing.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,9 +30,11 @@ from benchwright.runs.known_runs import by_start, unplanned
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
-from benchwright.store.base import RunFilter, RunRow, RunStanding, RunStore
+from benchwright.store.base import RunFilter, RunRow, RunStanding, RunStore, SummaryFilter, SummarySeries
 from benchwright.store.run_query import matches, started_s
+from benchwright.store.summaries import condensed_run, is_meant, summaries_of
 
+Dated = tuple[float, "ListedRun"]  # when it was started, in seconds since 1970
 RUNNING, KILLED, UNREADABLE = "running", "killed", "unreadable"
 _OF_STORES = {status.value for status in Status}
 
@@ -51,6 +53,14 @@ class Listed(msgspec.Struct, frozen=True):
     """`trouble`: why the store could not be used; runs that only it has are missing then."""
 
     rows: list[ListedRun]
+    trouble: StoreTrouble | None = None
+
+
+class ListedSummaries(NamedTuple):
+    """A series may stand in it several times. `unreadable`: runs that could not be read; `trouble` as in `Listed`."""
+
+    series: list[SummarySeries]
+    unreadable: list[str]
     trouble: StoreTrouble | None = None
 
 
@@ -85,23 +95,82 @@ def read_listed(results: Results, rows: Sequence[ListedRun], unreadable: list[st
             unreadable.append(row.id)
 
 
+def list_summaries(results: Results, where: SummaryFilter, *, limit: int | None = None) -> ListedSummaries:
+    """The summaries that match, of runs in the store and on disk, without samples where the store has summaries.
+
+    `limit`: only of the newest runs.
+    """
+    try:
+        return _summaries(results, results.existing_store, where, limit)
+    except NoStoreYet:
+        return _summaries(results, None, where, limit)
+    except StoreTrouble as error:
+        return _summaries(results, None, where, limit)._replace(trouble=error)
+
+
+def _summaries(results: Results, store: RunStore | None, where: SummaryFilter, limit: int | None) -> ListedSummaries:
+    standing = [] if store is None else store.standing()
+    on_disk = _to_look_at(results.base.runs, standing)
+    # The sides of an A/B are called `NAME control` and `NAME treatment`.
+    runs = (
+        where.runs if where.benchmark is None else msgspec.structs.replace(where.runs, benchmark=f"{where.benchmark}*")
+    )
+    unreadable: list[str] = []
+    to_read = _merged(_outside(results, on_disk, standing, runs, None), None)
+    stored: list[SummarySeries] = []
+    if store is not None:
+        outdated = {each.uid for each in standing if not each.summarized}
+        elsewhere = outdated | {folder.unique_id for folder in on_disk}
+        kept = None
+        if outdated or limit is not None:
+            rows = _rows(results, store, runs, None, limit)
+            kept = {row.uid for row in rows if row.in_store} - elsewhere
+            to_read = [row for row in rows if row.uid not in kept]
+        stored = [
+            msgspec.structs.replace(each, points=points)
+            for each in store.summaries(where, newest=None if limit is None else limit + len(elsewhere))
+            if (points := tuple(p for p in each.points if p.uid not in elsewhere and (kept is None or p.uid in kept)))
+        ]
+    readable = [row for row in reversed(to_read) if row.status not in (RUNNING, UNREADABLE)]
+    found = [
+        msgspec.structs.replace(each.series, points=(each.point,))
+        for run in read_listed(results, readable, unreadable)
+        for each in summaries_of(condensed_run(run))
+        if is_meant(each, where)
+    ]
+    return ListedSummaries([*stored, *found], unreadable)
+
+
 def _rows(
     results: Results, store: RunStore | None, where: RunFilter, status: str | None, limit: int | None
 ) -> list[ListedRun]:
     standing = [] if store is None else store.standing()
     on_disk = _to_look_at(results.base.runs, standing)
-    sources = [
+    sources = _outside(results, on_disk, standing, where, status)
+    if store is not None:
+        sources.append(_in_store(store, {folder.unique_id for folder in on_disk}, where, status, limit))
+    return _merged(sources, limit)
+
+
+def _outside(
+    results: Results,
+    on_disk: Sequence[RunFolder],
+    standing: Sequence[RunStanding],
+    where: RunFilter,
+    status: str | None,
+) -> list[Iterable[Dated]]:
+    """Runs that are not in the store, or not as they are on disk."""
+    return [
         _on_disk(on_disk, where, status),
         _unplanned(results.base.runs, where, status),
         _imported(results, standing, where, status),
     ]
-    if store is not None:
-        sources.append(_in_store(store, {folder.unique_id for folder in on_disk}, where, status, limit))
+
+
+def _merged(sources: Sequence[Iterable[Dated]], limit: int | None) -> list[ListedRun]:
+    """Newest first."""
     merged = heapq.merge(*sources, key=lambda found: found[0], reverse=True)
     return [row for _, row in islice(merged, limit)]
-
-
-Dated = tuple[float, ListedRun]  # when it was started, in seconds since 1970
 
 
 def _in_store(

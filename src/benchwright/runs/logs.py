@@ -17,11 +17,19 @@ import msgspec
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.hidden_lines import HiddenLines
 from benchwright.core.private_files import not_through_a_link
+from benchwright.core.run import Run
+from benchwright.core.secrets import redact_text
+from benchwright.core.status import Reason, Status
+from benchwright.plan.file_names import safe_name
 from benchwright.runs.run_folder import RunFolder
 
 DISCOVERY = "discovery"  # in a run's folder: what scripts told, and what was found in them
 _BLOCK_BYTES = 1 << 16
 _POLL_S = 0.2
+_KEPT_LINES = 200  # of each failed launch, in a store
+_MOST_KEPT = 8 << 20  # characters of one run
+# A script may fail so while its models are looked for.
+OF_SCRIPTS = (Reason.CRASHED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.SIGNALLED)
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -105,6 +113,31 @@ def tail_texts(folder: Path, jobs: Collection[str], lines: int) -> dict[str, lis
     except (OSError, ValueError):  # it is elsewhere, or its name cannot be a path
         return {}
     return {job: found[job] for job in jobs if found.get(job)}
+
+
+def failure_logs(run: Run) -> dict[str, list[str]]:
+    """The last lines that each failed launch printed, without secrets, by job; those of scripts that failed in `script_tails`, too.
+
+    They go into a store, where others see them. Of very many the first: at most 8 MiB.
+    """
+    failed = [x.job for r in run.results for x in r.launches if x.status is Status.FAILED]
+    folder, found, size = Path(run.folder), {}, 0
+    for job, lines in (tail_texts(folder, failed, _KEPT_LINES) | script_tails(run, _KEPT_LINES)).items():
+        size += sum(map(len, lines)) + len(lines)
+        if size > _MOST_KEPT:
+            break
+        found[job] = [redact_text(line) for line in lines]
+    return found
+
+
+def script_tails(run: Run, lines: int) -> dict[str, list[str]]:
+    """The last lines of scripts that failed while their models were looked for, by the name of the benchmark."""
+    found = {}
+    for name in [r.benchmark.name for r in run.results if not r.launches and r.reason in OF_SCRIPTS]:
+        job = f"{safe_name(name)}.D0"
+        if texts := tail_texts(Path(run.folder) / DISCOVERY, [job], lines):
+            found[name] = texts[job]
+    return found
 
 
 def _text(log: Log, lines: int) -> list[str]:

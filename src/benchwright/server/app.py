@@ -234,6 +234,10 @@ async def _find(served: ServedStore, request: Request) -> Response:
     return _json(msgspec.Raw(await run_in_threadpool(found)))
 
 
+async def _logs(served: ServedStore, request: Request) -> Response:
+    return _json(await run_in_threadpool(served.store.logs, _word(request, "id")))
+
+
 async def _series(served: ServedStore, request: Request) -> Response:
     asked = await _read_json(request, _Series)
 
@@ -456,6 +460,7 @@ ROUTES: tuple[tuple[str, str, Scope, Handler], ...] = (
     ("GET", "/version", Scope.READ, _version),
     ("GET", "/digests", Scope.READ, _digests),
     ("POST", "/find", Scope.READ, _find),
+    ("GET", "/logs", Scope.READ, _logs),
     ("POST", "/series", Scope.READ, _series),
     ("POST", "/summaries", Scope.READ, _summaries),
     ("GET", "/standing", Scope.READ, _standing),
@@ -478,6 +483,7 @@ TYPES = {
     "GET /version": RouteTypes("The versions of the server and of its store", ServerVersion),
     "GET /digests": RouteTypes("Run → digest, of all or of one run", dict[str, str], optional=("uid",)),
     "POST /find": RouteTypes("The runs that match", list[RunRow], _Find),
+    "GET /logs": RouteTypes("The last lines of launches that failed", dict[str, list[str]], parameters=("id",)),
     "POST /series": RouteTypes("Series, each with its newest summary", list[SummarySeries], _Series),
     "POST /summaries": RouteTypes("Series with their summaries", list[SummarySeries], _Summaries),
     "GET /standing": RouteTypes("The state of every run", list[RunStanding]),

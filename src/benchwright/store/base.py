@@ -29,11 +29,12 @@ _NO_PATH = re.compile(
 
 class StoreEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A run to store. `digest` changes with anything the run is derived from. `annotation`: the user's text or None;
-    UNSET keeps what the store has."""
+    UNSET keeps what the store has. `logs`: the last lines of each failed launch, by job."""
 
     run: Run
     digest: str
     annotation: str | msgspec.UnsetType | None = msgspec.UNSET
+    logs: dict[str, list[str]] = {}
 
 
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,12 +85,14 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStanding(msgspec.Struct, frozen=True):
-    """The state of a stored run. `complete`: it has ended and will not change any more."""
+    """The state of a stored run. `complete`: it has ended and will not change any more. `summarized`: it has summaries, by the
+    rules of today."""
 
     uid: str
     called: str
     folder: str
     complete: bool
+    summarized: bool = True
 
 
 class SummaryFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,6 +199,10 @@ class RunStore(Protocol):
 
     def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
         """Several runs by uid, in that order, without missing and damaged ones."""
+        ...
+
+    def logs(self, run_id: str) -> dict[str, list[str]]:
+        """The last lines of its failed launches, as they were stored with it; InvalidInput if the run is not stored."""
         ...
 
     def series(self, where: SummaryFilter, *, limit: int | None = None, offset: int = 0) -> list[SummarySeries]:

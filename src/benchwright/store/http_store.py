@@ -178,6 +178,9 @@ class HttpStore:
         body = {"where": msgspec.to_builtins(where), "limit": limit, "newest_first": newest_first}
         return self._send("POST", "/find", list[RunRow], body)
 
+    def logs(self, run_id: str) -> dict[str, list[str]]:
+        return self._get(f"/logs?{urlencode({'id': plain(run_id)})}", dict[str, list[str]])
+
     def series(self, where: SummaryFilter, *, limit: int | None = None, offset: int = 0) -> list[SummarySeries]:
         body = {"where": msgspec.to_builtins(where), "limit": limit, "offset": offset}
         return self._send("POST", "/series", list[SummarySeries], body)

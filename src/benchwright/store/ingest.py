@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.provenance import CodeRevision, revision_words
 from benchwright.core.run import Run
 from benchwright.core.status import Status
+from benchwright.core.stored_file import Unreadable
 from benchwright.store import schema
 from benchwright.store.base import Aggregate, StoreEntry, SummarySeries
 from benchwright.store.run_document import (
@@ -65,10 +67,12 @@ class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
     samples: Iterable[Row]
     summary_series: dict[str, Row]
     summaries: list[Row]
+    logs: list[Row] = []
 
 
 def pack_entry(entry: StoreEntry, aggregate: Aggregate | None) -> PackedRun:
     packed = pack_run(entry.run, entry.digest, aggregate)
+    packed.logs.extend(_log_rows(entry.logs))
     if entry.annotation is not msgspec.UNSET:
         packed.run["annotation"] = None if entry.annotation is None else plain(entry.annotation)
     return packed
@@ -103,6 +107,7 @@ def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedR
 
     measured = _measurement_rows(run, checked_one_by_one(), aggregate)
     packed = _packed_run(run, head.digest, measured, received.document, received.pieces(PIECE_BYTES), head.folder_bytes)
+    packed.logs.extend(_log_rows(head.logs))
     if head.annotation is not msgspec.UNSET:
         packed.run["annotation"] = None if head.annotation is None else plain(head.annotation)
     return packed
@@ -241,6 +246,7 @@ def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
         key = keys[each.run["id"]]
         parts[schema.documents].append({"run": key, **each.document})
         parts[schema.results] += [{"run": key, **row} for row in each.results]
+        parts[schema.logs] += [{"run": key, **row} for row in each.logs]
         parts[schema.run_labels] += [{"run": key, **row} for row in each.labels]
         parts[schema.measurements] += [
             {"run": key, **row, "series": series[row["series"]]} for row in each.measurements
@@ -333,6 +339,21 @@ def _result_row(number: int, run: Run) -> Row:
 def _label_rows(run: Run) -> Iterator[Row]:
     for label, value in label_pairs(run.labels, [r.benchmark for r in run.results]):
         yield {"pair": hash_of(label, value), "label": plain(label), "value": plain(value)}
+
+
+def _log_rows(logs: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    for number, (job, lines) in enumerate(logs.items()):
+        text = "\n".join(map(plain, lines))
+        yield {"launch": number, "job": plain(job), "lines": zlib.compress(text.encode(), level=1)}
+
+
+def logs_of(connection: Connection, run: int) -> dict[str, list[str]]:
+    """Unreadable if they are damaged."""
+    rows = connection.execute(select(schema.logs).where(schema.logs.c.run == run).order_by(schema.logs.c.launch))
+    try:
+        return {row.job: zlib.decompress(row.lines).decode().split("\n") for row in rows}
+    except (zlib.error, ValueError) as error:
+        raise Unreadable(f"its logs cannot be read: {error}") from None
 
 
 def _series_of(benchmark: str, m: Measurement, series: dict[str, Row]) -> str:

@@ -23,7 +23,7 @@ from benchwright.store import schema
 from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
 from benchwright.store.connection import Database, connect, no_store_yet, read_url, reading, set_up_file, writing
 from benchwright.store.errors import told_in_words
-from benchwright.store.ingest import insert_or, pack_entry, pack_received, pack_run, put_runs, put_summaries
+from benchwright.store.ingest import insert_or, logs_of, pack_entry, pack_received, pack_run, put_runs, put_summaries
 from benchwright.store.integrity import duplicates, problems, samples_of
 from benchwright.store.migrations import load_alembic, upgrade
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, matched, plain, unpack_document
@@ -105,10 +105,11 @@ class SqlStore:
 
     def standing(self) -> list[RunStanding]:
         r = schema.runs.c
+        query = select(r.id, r.called, r.folder, r.ended.is_not(None), r.summarized == SUMMARY_RULES)
         with self._reading() as connection:
-            found = connection.execute(select(r.id, r.called, r.folder, r.ended.is_not(None)))
             return [
-                RunStanding(str(uid), str(called), str(folder), bool(ended)) for uid, called, folder, ended in found
+                RunStanding(str(uid), str(called), str(folder), bool(ended), bool(summarized))
+                for uid, called, folder, ended, summarized in connection.execute(query)
             ]
 
     def load(self, run_id: str) -> Run:
@@ -130,6 +131,10 @@ class SqlStore:
             with self._reading() as connection:
                 found = _loaded(connection, uids[start : start + _TOGETHER])
             yield from found
+
+    def logs(self, run_id: str) -> dict[str, list[str]]:
+        with self._readable_rows() as connection:
+            return logs_of(connection, self._key(connection, run_id))
 
     def series(self, where: SummaryFilter, *, limit: int | None = None, offset: int = 0) -> list[SummarySeries]:
         with self._readable_rows() as connection:

@@ -9,6 +9,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -21,8 +22,8 @@ from benchwright.core.metric import is_cpu_time, is_of_the_machine
 from benchwright.core.provenance import CodeRevision, revision_words
 from benchwright.core.run import Result, Run
 from benchwright.core.summary import Summary
-from benchwright.report.text.metrics import headline_metrics
-from benchwright.store.base import SummaryPoint, SummarySeries
+from benchwright.report.text.metrics import chosen_metric
+from benchwright.store.base import SummaryFilter, SummaryPoint, SummarySeries
 from benchwright.store.run_document import hash_of, plain
 from benchwright.store.run_query import started_s
 
@@ -97,7 +98,7 @@ def summaries_of(run: Run) -> Iterator[RunSummary]:
         summaries = summarize(result.counted, run.workers, percentiles=False)
         if not summaries:
             continue
-        headline = next(iter(headline_metrics(summaries)), None)
+        headline = chosen_metric(summaries, None)
         setting, doubt = _setting(result.benchmark), _doubt(run, result)
         named = result.benchmark.labels.get(REVISION) if result.benchmark.side else None
         named = None if named is None else plain(named)
@@ -124,6 +125,16 @@ def summaries_of(run: Run) -> Iterator[RunSummary]:
             )
             yield RunSummary(_series(run, result.benchmark, summary, setting), point, named)
             place += 1
+
+
+def is_meant(summary: RunSummary, where: SummaryFilter) -> bool:
+    """What the store finds, for a run on disk; `where.runs` and `where.commit` are not looked at."""
+    series, glob = summary.series, where.benchmark
+    names = [name for name in (series.benchmark, series.pair) if name]
+    if glob is not None and not any(fnmatchcase(name, glob) for name in names):
+        return False
+    right = where.metric in (None, series.metric) and (not where.series or series.id in where.series)
+    return right and (summary.point.headline or not where.headline)
 
 
 def _series(run: Run, benchmark: Benchmark, summary: Summary, setting: dict[str, str]) -> SummarySeries:

@@ -64,7 +64,7 @@ class ArrayHead(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`folder_bytes`: the files of the run's folder, which only its own machine sees. The annotation is as in `StoreEntry`."""
+    """`folder_bytes`: the files of the run's folder, which only its own machine sees. The annotation and the logs are as in `StoreEntry`."""
 
     digest: str
     document_bytes: Size
@@ -72,6 +72,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     encoding: str = ENCODING
     folder_bytes: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
     annotation: str | msgspec.UnsetType | None = msgspec.UNSET
+    logs: dict[str, list[str]] = {}
 
 
 def framed(head: RunHead) -> Iterator[bytes]:
@@ -98,6 +99,7 @@ def packed_entry(entry: StoreEntry) -> list[bytes]:
         arrays=heads,
         folder_bytes=folder_bytes(entry.run),
         annotation=plain(said) if isinstance(said, str) else said,
+        logs={plain(job): [plain(line) for line in lines] for job, lines in entry.logs.items()},
     )
     return [*framed(head), document, *arrays]
 

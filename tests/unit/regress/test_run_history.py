@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import random
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +19,24 @@ import numpy as np
 import pytest
 from builders import benchmark, launch, measurement, result
 from command_line import CommandLine
+from msgspec.structs import replace
+from stored_runs import rich_run
 
+from benchwright.analysis.summary import summarize
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.comparison import Verdict
+from benchwright.core.conditions import undecided
 from benchwright.core.errors import InvalidInput
+from benchwright.core.machine import Accelerator
+from benchwright.core.metric import is_cpu_time, is_of_the_machine
+from benchwright.core.metric_history import HistoryPoint
 from benchwright.core.note import Note
-from benchwright.core.provenance import CodeRevision
+from benchwright.core.provenance import CodeRevision, revision_words
 from benchwright.core.run import Run
 from benchwright.regress.notify.notice import Finding, NoticeOutcome
 from benchwright.regress.run_history import HistoryOrder, failing, histories, history_notice
 from benchwright.report.tables.history_table import history_text
+from benchwright.report.text.metrics import chosen_metric
 from benchwright.results.kept_runs import Results
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.store.base import StoreEntry
@@ -193,13 +204,99 @@ def test_what_was_never_measured_is_an_error_that_helps(tmp_path: Path) -> None:
         histories(results, HistoryOrder(benchmark="train", metric="process.durations"))
 
 
-def test_a_damaged_run_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_loaded_any_more_still_has_its_number(tmp_path: Path) -> None:
     kept(tmp_path, [measured(n, value) for n, value in enumerate(levels((20, 1.0)))]).close()
+    before = histories(kept(tmp_path, []), HistoryOrder(benchmark="train"))
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        database.execute("UPDATE documents SET data = x'00' WHERE run = (SELECT key FROM runs WHERE id = '007')")
+    assert histories(kept(tmp_path, []), HistoryOrder(benchmark="train")) == before
+
+
+def test_runs_without_summaries_are_loaded_and_damaged_ones_named(tmp_path: Path) -> None:
+    kept(tmp_path, [measured(n, value) for n, value in enumerate(levels((20, 1.0)))]).close()
+    before = histories(kept(tmp_path, []), HistoryOrder(benchmark="train"))
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        database.execute("DELETE FROM summaries WHERE run IN (SELECT key FROM runs WHERE id IN ('007', '011'))")
+        database.execute("UPDATE runs SET summarized = 0 WHERE id IN ('007', '011')")
+    assert histories(kept(tmp_path, []), HistoryOrder(benchmark="train")) == before
     with sqlite3.connect(tmp_path / "store.db") as database:
         database.execute("UPDATE documents SET data = x'00' WHERE run = (SELECT key FROM runs WHERE id = '007')")
     found = histories(kept(tmp_path, []), HistoryOrder(benchmark="train"))
     assert found.unreadable == ["train.007"]
     assert [point.uid for point in found.series[0].points] == [f"{n:03d}" for n in range(20) if n != 7]
+
+
+def test_only_the_newest_runs_count_if_asked(tmp_path: Path) -> None:
+    results = kept(tmp_path, [measured(n, 1.0 + n) for n in range(9)])
+    (series,) = histories(results, HistoryOrder(benchmark="train", limit=3)).series
+    assert [point.uid for point in series.points] == ["006", "007", "008"]
+
+
+def test_a_history_is_the_same_as_from_all_samples(tmp_path: Path) -> None:
+    """What `report` would say of each run, one by one."""
+    rng = random.Random(4)
+    gpu = builders.machine(Accelerator(index=0, name="H", memory_bytes=1 << 37), hostname="lab-1")
+    runs = []
+    for n in range(12):
+        launches = [
+            launch(
+                measurement(*(rng.lognormvariate(3, 0.1) for _ in range(9)), warmup_samples=(1.0,)),
+                measurement(rng.random(), rng.random(), metric="loss", unit=None, labels={"rank": "1"}),
+                measurement(rng.random(), metric="loss", unit=None),
+                measurement(rng.random(), metric="process.cpu_time", unit="s", source="process"),
+                *(
+                    measurement(rng.random() * 60, 3.0, metric=f"cpu.{m}", unit="%", source="sampler")
+                    for m in ("others", "idle", "steal")
+                ),
+                notes=(Note(text="busy", kind="busy", evidence="0.5"),) if rng.random() < 0.3 else (),
+                warmup=k == 0,
+            )
+            for k in range(8)
+        ]
+        train = benchmark("train", env={"A": None, "B": str(n % 2)}, labels={"x": "y"}, parameters={"size": "2"})
+        runs.append(
+            replace(
+                measured(n, 1.0 + n, machine=gpu, workers=2),
+                results=(result(train, *launches), result("b", *launches[:3])),
+            )
+        )
+    results = kept(tmp_path, [*runs, rich_run()])
+    for name, metric in itertools.product(("train", "b", "resnet", "*"), (None, "rate", "loss", "process.cpu_time")):
+        try:
+            found = histories(results, HistoryOrder(benchmark=name, metric=metric)).series
+        except InvalidInput:
+            found = []
+        shown = sorted(((s.benchmark, s.metric, s.unit, s.host, p) for s in found for p in s.points), key=str)
+        assert shown == sorted(from_samples([*runs, rich_run()], name, metric), key=str)
+        assert shown or name == "resnet"
+
+
+def from_samples(runs: Sequence[Run], name: str, metric: str | None) -> Iterator[tuple[object, ...]]:
+    """As histories were made before there were summaries."""
+    for run in runs:
+        for each in run.results:
+            summary = chosen_metric(summarize(each.counted, run.workers), metric)
+            if not fnmatchcase(each.benchmark.name, name) or summary is None or not math.isfinite(summary.value):
+                continue
+            timed = is_of_the_machine(summary.metric, summary.unit) and not is_cpu_time(summary.metric, summary.unit)
+            doubt = undecided(each.counted, run.notes) if timed else None
+            code = run.revisions[0] if run.revisions else None
+            yield (
+                each.benchmark.name,
+                summary.metric,
+                summary.unit,
+                run.machine.hostname,
+                HistoryPoint(
+                    run=run.id,
+                    uid=run.unique_id,
+                    started=run.started,
+                    value=summary.value,
+                    revision=revision_words(run.revisions),
+                    commit=None if code is None else code.commit,
+                    commit_time=None if code is None else code.time,
+                    doubt=None if doubt is None else str(doubt),
+                ),
+            )
 
 
 def test_a_notice_tells_the_last_change(tmp_path: Path) -> None:

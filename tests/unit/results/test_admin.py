@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 from kept_runs import Kept
+from served_stores import ServedStores
+from stored_runs import run
 
-from benchwright.core.errors import InvalidInput, RunFolderBusy
+from benchwright.core.errors import InvalidInput, RunFolderBusy, StoreTrouble
 from benchwright.results.admin import delete_run, names_of, to_prune
-from benchwright.results.kept_runs import FoundRun
+from benchwright.results.kept_runs import FoundRun, Results
 from benchwright.results.run_index import list_runs
 from benchwright.runs.run_folder import RunFolder
+from benchwright.server.tokens import Scope
 from benchwright.store.base import RunFilter
 
 
@@ -115,3 +118,32 @@ def test_a_run_of_elsewhere_is_only_forgotten(kept: Kept, tmp_path: Path) -> Non
             delete_run(results, name)
         assert results.store.runs(RunFilter()) == []
     assert far.path.is_dir()
+
+
+@pytest.mark.parametrize(
+    "kind", ["sqlite", "http", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))]
+)
+def test_old_runs_of_others_are_pruned_from_a_store_that_is_named(
+    kept: Kept, tmp_path: Path, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ServedStores(tmp_path) as served:
+        monkeypatch.setenv("BENCHWRIGHT_TOKEN", served.token)
+        url = {
+            "sqlite": lambda: str(tmp_path / "shared.db"),
+            "http": lambda: served.serve(tmp_path / "shared.db"),
+            "postgresql": lambda: request.getfixturevalue("postgresql_server").database(),
+        }[kind]()
+        with Results(kept.base, url) as results:
+            for number, started in enumerate(("2020-01-01T00:00:00+00:00", "2020-01-02", "not a time", "2999-01-01")):
+                results.store.ingest(run(f"far.{number}", started=started), digest="1")
+            results.store.set_baseline("main", "far.1")
+            assert to_prune(results, keep_s=86400.0, max_bytes=None) == []
+            found = to_prune(results, keep_s=86400.0, max_bytes=None, of_store=True)
+            assert [each.id for each in found] == ["far.0"]
+            delete_run(results, found[0])
+            assert {row.id for row in results.store.runs(RunFilter())} == {"far.1", "far.2", "far.3"}
+            if kind == "http":
+                monkeypatch.setenv("BENCHWRIGHT_TOKEN", served.tokens.create("writer", Scope.WRITE))
+                with Results(kept.base, url) as writer, pytest.raises(StoreTrouble, match="this needs admin"):
+                    delete_run(writer, FoundRun("far.2", "far.2", None))
+                assert results.store.digest_of("far.2") == "1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import click
 
@@ -26,11 +26,9 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
     with open_results(base, store) as results:
         found = results.find(run)
         folder = found.folder or results.elsewhere(found.uid)
-    if folder is None:
-        raise InvalidInput(
-            f"{found.id} has no logs here",
-            remedy="it was imported, or measured elsewhere: look there",
-        )
+        if folder is None:
+            _show_stored(found.id, results.existing_store.logs(found.uid), bench, tail)
+            return
     try:
         logs = choose_logs(folder.path, bench)
     except InvalidInput:
@@ -52,3 +50,22 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
             out.write(block)
             out.flush()
             ended = block.endswith(b"\n")
+
+
+def _show_stored(run: str, logs: Mapping[str, list[str]], bench: str | None, tail: int | None) -> None:
+    """What the store has of a run whose folder is elsewhere; InvalidInput if that is nothing."""
+    names = () if bench is None else (bench, safe_name(bench))
+    chosen = {
+        job: lines
+        for job, lines in logs.items()
+        if not names or job in names or job.startswith(tuple(f"{name}." for name in names))
+    }
+    if not chosen:
+        raise InvalidInput(
+            f"{run} has no logs here",
+            remedy="it was imported, or measured elsewhere: look there. The store has the last lines of failed launches only",
+        )
+    for job, lines in chosen.items():
+        click.echo(f"==> {readable_job(job)}, its last lines <==")
+        for line in lines[max(0, len(lines) - tail) :] if tail is not None else lines:
+            click.echo(line)

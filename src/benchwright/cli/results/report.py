@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,9 @@ from benchwright.report.score_rule import SCORES
 from benchwright.runs.base_folder import BaseFolder
 
 if TYPE_CHECKING:
-    pass
+    from benchwright.core.comparison import Comparison
+    from benchwright.core.run import Run
+    from benchwright.report.base import Report
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -156,15 +158,22 @@ def command(
             found = [kept.after_run.sorted_by(run, sort) for run in results.each(runs or ("last",))]
             asked = scoring_of(scoring, results, base)
             peaks = kept.peaks.peaks_for(found, results)
+            logs = [results.stored_logs(run) for run in found]
         working.now("writing the report")
         width, with_logs = terminal_width(), format_ == "html"
-        built = partial(kept.after_run.report_of, width=width, with_logs=with_logs, scoring=asked)
-        reports = [built(run, peaks=peaks.get(run.id), comparisons=kept.compare.compare_commands(run)) for run in found]
+        built = partial(_report, width=width, with_logs=with_logs, scoring=asked)
+        reports = [built(run, peaks=peaks.get(run.id), stored_logs=log) for run, log in zip(found, logs, strict=True)]
         rule = kept.scores.rule_named(asked.rule)
         pooled = rule.pooled(found) if rule is not None else None
-        together = built(kept.after_run.sorted_by(pooled, sort)) if pooled is not None else None
+        together = built(kept.after_run.sorted_by(pooled, sort), comparisons=()) if pooled is not None else None
         text = render_several(reporter, reports, together)
     put_out(text, format_, output)
+
+
+def _report(run: Run, *, comparisons: Sequence[Comparison] | None = None, **options: Any) -> Report:
+    """`comparisons`: between its commands, if they are not given."""
+    compared = kept.compare.compare_commands(run) if comparisons is None else comparisons
+    return kept.after_run.report_of(run, comparisons=compared, **options)
 
 
 def _caches(caches: tuple[str, ...], words: tuple[str, ...], base: str | None) -> list[str]:

@@ -115,7 +115,11 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @where_options
 def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None) -> int:
-    """Delete old runs, except baselines and running ones."""
+    """Delete old runs, except baselines and running ones.
+
+    With --store, --keep also deletes the old runs that only that store has, those of other machines; on a server this takes a token
+    for admin.
+    """
     if keep is None and max_size is None:
         raise InvalidInput("no limit given", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
     with open_results(base, store) as results:
@@ -123,6 +127,7 @@ def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base
             results,
             keep_s=None if keep is None else parse_duration(keep, where="--keep"),
             max_bytes=None if max_size is None else parse_size(max_size, where="--max-size"),
+            of_store=store is not None,
         )
         if not meant:
             click.echo("nothing to delete")

@@ -30,12 +30,14 @@ def command(run: str, as_json: bool, output: str | None, base: str | None, store
         found = results.run(run)
         annotation = results.annotation(found)
         peaks = kept.peaks.peaks_for([found], results)
+        logs = results.stored_logs(found)
     report = kept.after_run.report_of(
         found,
         width=terminal_width(),
         with_logs=format_ == "html",
         peaks=peaks.get(found.id),
         comparisons=kept.compare.compare_commands(found),
+        stored_logs=logs,
     )
     if format_ == "json":
         body = json.loads(JsonReporter().render(report))

@@ -25,6 +25,7 @@ from benchwright.store.base import RunFilter, RunRow
 
 _AT_ONCE = 50
 _MOST_COMMANDS = 3
+_LOG_TAIL = 8  # lines beside the failure; below, there are more
 NOWHERE = "/nonexistent/benchwright"  # the folder of a run that was made elsewhere: its path means nothing here
 
 
@@ -92,7 +93,13 @@ def _count(row: RunRow) -> str:
 def run_page(archive: Archive, asked: Asked, uid: str) -> str:
     run = shown_run(archive, archive.store.load(uid))
     report = report_of(run, with_logs=True, comparisons=compare_commands(run))
-    report = replace(report, run=replace(report.run, folder=_folder_words(run)))
+    logs = archive.store.logs(uid)  # of what failed
+    report = replace(
+        report,
+        run=replace(report.run, folder=_folder_words(run)),
+        log_tails={job: lines[-_LOG_TAIL:] for job, lines in logs.items()} | dict(report.log_tails),
+        logs={**logs, **report.logs},
+    )
     steps = [
         ("compare with another run", asked.link("/compare", treatment=run.unique_id)),
         ("runs of this machine", asked.link("/runs", machine=run.machine.hostname)),
