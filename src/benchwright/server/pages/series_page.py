@@ -161,7 +161,8 @@ def _others(first: SummarySeries, every: Sequence[SummarySeries], asked: Asked, 
     links: dict[str, tuple[str, str]] = {}
     for each in every:
         if each.host != first.host:
-            links.setdefault(each.host, (f"on {each.host}", asked.link("/history/", item=each.id)))
+            if each.host not in links:
+                links[each.host] = (f"on {each.host}", asked.link("/history/", item=each.id))
         elif alone and each.id != first.id:
             links[each.id] = (_setting_words(each), asked.link("/history/", item=each.id))
     links[""] = ("machines side by side", asked.link("/machines/compare", metric=first.metric))
