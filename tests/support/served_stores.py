@@ -54,7 +54,8 @@ class ServedStores:
             url, store = self._waiting[prefix]
             _SERVING[url] = open_store(store, aggregate=aggregate)
             self._urls.append(url)
-            self._apps[prefix] = ServedStore(_SERVING[url], self.tokens, self._folder).app()
+            folder = self._folder if "://" in store else Path(store).parent
+            self._apps[prefix] = ServedStore(_SERVING[url], self.tokens, folder).app()
         await self._apps[prefix]({**scope, "root_path": prefix}, receive, send)
 
     def __enter__(self) -> Self:

@@ -42,6 +42,7 @@ SEAMS = {
         "suite_dialects",
         "stream_dialects",
         "variables",
+        "routes",
     )
 }
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -26,6 +26,7 @@ class Cell(msgspec.Struct, frozen=True):
     hint: str | None = None  # what stands behind it: a doubt, the parts of a figure
     mark: str = ""  # what sets it apart: a status, `noisy`, `slow`
     link: str = ""  # a place of the page
+    address: str = ""  # another page
     small: str = ""  # further text, below it
     share: float | None = None  # of a whole, which can be drawn
     sort: float | None = None  # what to sort by, if that is not the value
@@ -48,6 +49,7 @@ class Column(msgspec.Struct, frozen=True):
     hint: str | None = None
     sort: str = ""  # `number` or `text`: a page can sort by it
     setting: bool = False
+    literal: bool = False  # the title is a name, shown as it is
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from benchwright.results import compare as compare
     from benchwright.results import corpora as corpora
     from benchwright.results import kept_runs as kept_runs
+    from benchwright.results import machines as machines
     from benchwright.results import missing_module as missing_module
     from benchwright.results import peaks as peaks
     from benchwright.results import rebuild as rebuild

@@ -8,12 +8,13 @@ import hashlib
 import json
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -21,8 +22,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
+from benchwright.core.redacted import run_without_secrets
+from benchwright.core.run import Run
+from benchwright.server.change_book import ChangeBook
+from benchwright.server.openapi import DescribedRoute, RouteTypes, describe
+from benchwright.server.page_routes import PageRoutes
+from benchwright.server.pages.frame import Archive
+from benchwright.server.route import FOREIGN_ROUTES, ForeignPost, ForeignRoute
+from benchwright.server.settings import ServerSettings
 from benchwright.server.tokens import Scope, Token, TokenFile
-from benchwright.store.base import RunFilter, SummaryFilter
+from benchwright.store.base import RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
 from benchwright.store.http_store import API, ServerError, ServerVersion
 from benchwright.store.run_document import DamagedDocument, plain
 from benchwright.store.samples import DamagedSamples
@@ -32,6 +41,7 @@ from benchwright.store.transfer import MOST_BYTES, DamagedTransfer, received_run
 from benchwright.version import __version__
 
 _MOST_JSON = 1 << 20
+_MOST_FOREIGN = 32 << 20
 _MOST_LOADED = 200
 _SILENCE_S = 60.0  # of a client in the middle of its body
 _LOG = logging.getLogger("benchwright.server")
@@ -74,16 +84,26 @@ class _Summaries(msgspec.Struct, forbid_unknown_fields=True):
 class ServedStore:
     """One store, its tokens, and the folder for bodies that arrive."""
 
-    def __init__(self, store: SqlStore, tokens: TokenFile, folder: Path) -> None:
+    def __init__(
+        self, store: SqlStore, tokens: TokenFile, folder: Path, settings: ServerSettings | None = None
+    ) -> None:
         self.store = store
         self.tokens = tokens
         self.folder = folder
+        self.settings = settings or ServerSettings()
+        self.book = ChangeBook(folder)
+        self.pages = PageRoutes(Archive(store, self.book, str(folder / "runs")), tokens, self.settings)
         self.at_once = asyncio.Semaphore(1)  # one body in memory, however many arrive
 
     def app(self) -> Starlette:
-        routes = [Route("/healthz", self._healthz, methods=["GET"])]
+        routes = [
+            Route("/healthz", self._healthz, methods=["GET"]),
+            Route("/openapi.json", _described, methods=["GET"]),
+        ]
         paths = sorted({path for _, path, _, _ in ROUTES})
         routes += [Route(API + path, self._answer, methods=[m for m, p, _, _ in ROUTES if p == path]) for path in paths]
+        routes += [Route(each.path, self._taking(each), methods=["POST"]) for each in foreign_routes()]
+        routes += self.pages.routes()
         return Starlette(routes=routes, exception_handlers={HTTPException: _unknown, Exception: _broken})
 
     async def _healthz(self, request: Request) -> Response:
@@ -101,7 +121,7 @@ class ServedStore:
             token = await run_in_threadpool(self._allowed, request.headers.get("authorization", ""), scope)
             answer = await handler(self, request)
             if scope > Scope.READ:
-                _LOG.info("%s by %r: %s %s", request.method, token.name, path, request.url.query[:500])
+                await run_in_threadpool(self._note, token.name, f"{request.method} {path} {request.url.query[:500]}")
             return answer
         except Refused as error:
             return _json(error.error, error.status)
@@ -115,18 +135,79 @@ class ServedStore:
                 ServerError(kind="StoreTrouble", what=plain(f"refused the run: {error}"), remedy=_SAME_VERSION), 400
             )
 
+    def _note(self, name: str, action: str) -> None:
+        method, _, rest = action.partition(" ")
+        _LOG.info("%s by %r: %s", method, name, rest)
+        self.pages.audit.note(name, action)
+
+    def examined(self, uids: Sequence[str]) -> BackgroundTask:
+        """Looks for changes after the answer, in the series that these runs have added to."""
+
+        def look() -> None:
+            try:
+                for uid in uids:
+                    self.book.examine_run(self.store, uid)
+            except BenchwrightError as error:
+                _LOG.warning("changes were not looked for: %s", error)  # the next run of the series does
+
+        return BackgroundTask(look)
+
+    def catch_up(self) -> None:
+        """Looks for changes in what was stored while no server ran."""
+        try:
+            self.book.examine_all(self.store)
+        except BenchwrightError as error:
+            _LOG.warning("changes were not looked for: %s", error)
+
+    def _taking(self, route: ForeignRoute) -> Callable[[Request], Awaitable[Response]]:
+        async def taken(request: Request) -> Response:
+            try:
+                post = await run_in_threadpool(route.read, await _read_body(request, _MOST_FOREIGN))
+                token = await run_in_threadpool(self._known, post.token, Scope.WRITE)
+                async with self.at_once:
+                    uids = await run_in_threadpool(self._stored_foreign, route, post)
+                await run_in_threadpool(self._note, token.name, f"POST {route.path} {' '.join(uids)[:500]}")
+                answer = _json(route.answer(post))
+                answer.background = self.examined(uids)
+                return answer
+            except Refused as error:
+                return _json(error.error, error.status)
+            except InvalidInput as error:
+                return _json(_in_words(error, error.where), 400)
+            except StoreTrouble as error:
+                return _json(_in_words(error, None), 503)
+
+        return taken
+
+    def _stored_foreign(self, route: ForeignRoute, post: ForeignPost) -> list[str]:
+        def stored(uid: str) -> Run | None:
+            return None if self.store.digest_of(uid) is None else self.store.load(uid)
+
+        found = [(run_without_secrets(each.run), each.digest) for each in route.runs(post, stored)]
+        self.store.ingest_all([StoreEntry(run=run, digest=digest) for run, digest in found])
+        return [run.unique_id for run, _ in found]
+
     def _allowed(self, header: str, scope: Scope) -> Token:
         kind, _, secret = header.partition(" ")
-        token = self.tokens.of(secret.strip()) if kind.lower() == "bearer" else None
+        if not header and self.settings.public and scope is Scope.READ:
+            return _ANYBODY
+        return self._known(secret.strip() if kind.lower() == "bearer" else "", scope)
+
+    def _known(self, secret: str, scope: Scope) -> Token:
+        token = self.tokens.of(secret)
         if token is None:
             what = "it does not know the token, or it has expired" if secret else "it wants a token"
             raise Refused(401, what, "ask for one, made by: benchwright token create NAME")
+        if token.project != self.settings.project:
+            what = f"the token '{token.name}' is for the project '{token.project}', not '{self.settings.project}'"
+            raise Refused(403, what, "ask for one of this project: benchwright token create NAME --project PROJECT")
         if token.scope < scope:
             what = f"the token '{token.name}' may only {token.scope.word}; this needs {scope.word}"
             raise Refused(403, what, f"ask for one, made by: benchwright token create NAME --scope {scope.word}")
         return token
 
 
+_ANYBODY = Token(name="anybody", scope=Scope.READ, created=0.0, expires=None, used=None)
 _SAME_VERSION = "use the same version of benchwright on both sides; the run folder has everything"
 
 
@@ -224,14 +305,19 @@ async def _ingested(served: ServedStore, request: Request, uid: str | None) -> R
         with tempfile.TemporaryFile(dir=served.folder) as file:
             size = await _received(request, file)
 
+            uids: list[str] = []
+
             def ingest() -> int:
                 runs = received_runs(file, size)
+                uids.extend(run.uid for run in runs)
                 if uid is not None and [run.uid for run in runs] != [uid]:
                     raise DamagedTransfer("it is not the run that its address names")
                 return served.store.ingest_received(runs, replace=replace)
 
             async with served.at_once:
-                return _json(await run_in_threadpool(ingest))
+                answer = _json(await run_in_threadpool(ingest))
+            answer.background = served.examined(uids)
+            return answer
     except OSError as error:
         raise Refused(507, f"cannot take the run: {error.strerror or error}", _LATER, "StoreAway") from None
 
@@ -316,17 +402,31 @@ def _word(request: Request, name: str) -> str:
     return plain(request.query_params[name])
 
 
-async def _read_json(request: Request, type: Any) -> Any:
-    body = b""
+async def _read_body(request: Request, most: int) -> bytes:
+    body = bytearray()
     async for chunk in _body(request):
         body += chunk
-        if len(body) > _MOST_JSON:
-            raise Refused(413, f"takes at most {_MOST_JSON >> 20} MiB of JSON", "ask for less")
+        if len(body) > most:
+            raise Refused(413, f"takes at most {most >> 20} MiB of JSON", "send less at once")
+    return bytes(body)
+
+
+async def _read_json(request: Request, type: Any) -> Any:
+    body = await _read_body(request, _MOST_JSON)
     try:
         return msgspec.convert(json.loads(body), type)
     except (ValueError, RecursionError) as error:  # also UnicodeDecodeError and msgspec.ValidationError
         said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise Refused(400, f"the body cannot be read: {plain(said)}", "use a client of the same version") from None
+
+
+def foreign_routes() -> list[ForeignRoute]:
+    return [FOREIGN_ROUTES.load(name)() for name in FOREIGN_ROUTES.names()]
+
+
+async def _described(request: Request) -> Response:
+    described = [DescribedRoute(m, p, scope, TYPES[f"{m} {p}"]) for m, p, scope, _ in ROUTES]
+    return _json(describe(described, [route.path for route in foreign_routes()]))
 
 
 async def _one_by_one(parts: list[bytes]) -> AsyncIterator[bytes]:
@@ -377,3 +477,26 @@ ROUTES: tuple[tuple[str, str, Scope, Handler], ...] = (
     ("GET", "/problems", Scope.ADMIN, _problems),
     ("POST", "/migrate", Scope.ADMIN, _migrate),
 )
+
+# What each of them takes and gives.
+TYPES = {
+    "GET /version": RouteTypes("The versions of the server and of its store", ServerVersion),
+    "GET /digests": RouteTypes("Run → digest, of all or of one run", dict[str, str], optional=("uid",)),
+    "POST /find": RouteTypes("The runs that match", list[RunRow], _Find),
+    "GET /logs": RouteTypes("The last lines of launches that failed", dict[str, list[str]], parameters=("id",)),
+    "POST /series": RouteTypes("Series, each with its newest summary", list[SummarySeries], _Series),
+    "POST /summaries": RouteTypes("Series with their summaries", list[SummarySeries], _Summaries),
+    "GET /standing": RouteTypes("The state of every run", list[RunStanding]),
+    "GET /run": RouteTypes("A run, packed", bytes, parameters=("id",)),
+    "POST /load": RouteTypes("Several runs, packed", bytes, list[str]),
+    "PUT /run": RouteTypes("Stores a packed run", int, bytes, ("uid",), ("replace",)),
+    "PUT /runs": RouteTypes("Stores packed runs", int, bytes, optional=("replace",)),
+    "DELETE /run": RouteTypes("Removes a run", bool, parameters=("id",)),
+    "PUT /annotation": RouteTypes("Sets or removes a run's annotation", bool, str | None, ("id",)),
+    "GET /baselines": RouteTypes("Baseline → run", dict[str, str]),
+    "PUT /baseline": RouteTypes("Makes a run a baseline", bool, parameters=("name", "id")),
+    "DELETE /baseline": RouteTypes("Removes a baseline", bool, parameters=("name",)),
+    "GET /duplicates": RouteTypes("Runs that are there twice", list[str]),
+    "GET /problems": RouteTypes("What is wrong with the store", list[str]),
+    "POST /migrate": RouteTypes("Upgrades the store", bool),
+}

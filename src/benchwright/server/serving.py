@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,8 @@ from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
 from benchwright.core.file_lock import try_lock
 from benchwright.core.secrets import redact_text
 from benchwright.server.app import ServedStore
-from benchwright.server.tokens import Scope, TokenFile
+from benchwright.server.settings import ServerSettings
+from benchwright.server.tokens import MAIN, Scope, TokenFile
 from benchwright.store.base import check_url
 from benchwright.store.http_store import is_loopback
 from benchwright.store.sql_store import SqlStore, open_store
@@ -38,6 +40,11 @@ class ServingPlace(msgspec.Struct, frozen=True):
     tls_cert: str | None = None
     tls_key: str | None = None
     behind_proxy: bool = False
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach it so."""
+        return bool(self.tls_cert) or self.behind_proxy
 
     def url(self, port: int) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -89,7 +96,15 @@ def _check_store(url: str) -> None:
             raise StoreTrouble("; ".join(wrong[:5]), where=store.where, remedy="see: benchwright store check")
 
 
-def serve(place: ServingPlace, url: str, base: Path, say: Callable[[str], None]) -> None:
+def serve(
+    place: ServingPlace,
+    url: str,
+    base: Path,
+    say: Callable[[str], None],
+    *,
+    project: str = MAIN,
+    public: bool = False,
+) -> None:
     """Serves the store at `url` until it is interrupted; InvalidInput or StoreTrouble if that cannot be."""
     check_place(place)
     base.mkdir(parents=True, exist_ok=True)
@@ -97,14 +112,19 @@ def serve(place: ServingPlace, url: str, base: Path, say: Callable[[str], None])
         tokens = TokenFile(base)
         address = place.url(listener.getsockname()[1])
         say(f"serving {redact_text(store.where)} at {address} (Ctrl-C ends it)")
-        if not tokens.every():
-            say(
-                f"a token that may do everything, shown only now: export BENCHWRIGHT_TOKEN={tokens.create(FIRST, Scope.ADMIN)}"
-            )
+        settings = ServerSettings(project=project, public=public, https=place.is_https)
+        if tokens.every():
+            say(f"look at it: {address}/")
+        else:
+            secret = tokens.create(FIRST, Scope.ADMIN, project=project)
+            say(f"look at it, with a link that is shown only now: {address}/sign-in?token={secret}")
+            say(f"its token may do everything: export BENCHWRIGHT_TOKEN={secret}")
+        served = ServedStore(store, tokens, base, settings)
+        threading.Thread(target=served.catch_up, daemon=True).start()
         say(f"use it with: export BENCHWRIGHT_STORE={address}")
         uvicorn.Server(
             uvicorn.Config(
-                ServedStore(store, tokens, base).app(),
+                served.app(),
                 access_log=False,  # addresses of clients are nobody's business; writes are logged by name of the token
                 log_config=None,
                 lifespan="off",

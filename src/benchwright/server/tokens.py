@@ -1,29 +1,21 @@
-"""Tokens: who may read, write or administer a server's store. Only their SHA-256 is kept.
-
-They are in a file of the server's base folder, not in the store: whoever can read the database is not let in by it.
-"""
+"""Tokens: who may read, write or administer a server's store. Only their SHA-256 is kept."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import IntEnum
-from pathlib import Path
 
 import msgspec
 
-from benchwright.core.errors import InvalidInput, StoreTrouble
+from benchwright.core.errors import InvalidInput
+from benchwright.server.server_file import ServerFile, now_s
 
-FILE = "server.db"
+MAIN = "main"  # the project of a server and of a token, unless said otherwise
 _PREFIX = "bw_"
 _NOTED_EVERY_S = 60.0  # a token's last use
-_TABLE = """CREATE TABLE IF NOT EXISTS tokens (
- name TEXT PRIMARY KEY, scope TEXT NOT NULL, sha256 TEXT NOT NULL UNIQUE, created REAL NOT NULL, expires REAL, used REAL)"""
 
 
 class Scope(IntEnum):
@@ -46,20 +38,26 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     created: float
     expires: float | None
     used: float | None
+    project: str = MAIN
 
     def is_expired(self, now: float) -> bool:
         return self.expires is not None and self.expires <= now
 
 
-class TokenFile:
-    """The tokens of one base folder; several processes may use them at once."""
+class TokenFile(ServerFile):
+    """The tokens of one base folder."""
 
-    def __init__(self, base: Path) -> None:
-        self.path = base / FILE
-
-    def create(self, name: str, scope: Scope, lifetime: timedelta | None = None, *, now: float | None = None) -> str:
+    def create(
+        self,
+        name: str,
+        scope: Scope,
+        lifetime: timedelta | None = None,
+        *,
+        project: str = MAIN,
+        now: float | None = None,
+    ) -> str:
         """The secret, which nobody can look up again; InvalidInput if the name is taken."""
-        now = _now() if now is None else now
+        now = now_s() if now is None else now
         if not name.strip() or not name.isprintable() or len(name) > 100:
             raise InvalidInput(
                 "this is no name for a token", where="NAME", remedy="such as ci, or the name of a machine"
@@ -67,9 +65,11 @@ class TokenFile:
         secret = _PREFIX + secrets.token_urlsafe(32)
         expires = None if lifetime is None else now + lifetime.total_seconds()
         try:
-            with self._opened() as database:
-                row = (name, scope.word, _digest(secret), now, expires)
-                database.execute("INSERT INTO tokens (name, scope, sha256, created, expires) VALUES (?,?,?,?,?)", row)
+            with self.opened() as database:
+                row = (name, scope.word, digest_of(secret), now, expires, project)
+                database.execute(
+                    "INSERT INTO tokens (name, scope, sha256, created, expires, project) VALUES (?,?,?,?,?,?)", row
+                )
         except sqlite3.IntegrityError:
             remedy = f"choose another name, or first: benchwright token revoke {name}"
             raise InvalidInput(f"there is a token called '{name}'", where=str(self.path), remedy=remedy) from None
@@ -78,23 +78,23 @@ class TokenFile:
     def every(self) -> list[Token]:
         if not self.path.exists():
             return []
-        with self._opened() as database:
+        with self.opened() as database:
             return [_token(row) for row in database.execute(f"{_ALL} ORDER BY created, name")]
 
     def revoke(self, name: str) -> bool:
         """Whether there was one. A server that runs refuses it from now on."""
         if not self.path.exists():
             return False
-        with self._opened() as database:
+        with self.opened() as database:
             return database.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount > 0
 
     def of(self, secret: str, *, now: float | None = None) -> Token | None:
         """The token, whose use is noted; None if it is unknown or expired."""
-        now = _now() if now is None else now
+        now = now_s() if now is None else now
         if not secret.startswith(_PREFIX) or not secret.isascii() or not self.path.exists():
             return None
-        with self._opened() as database:
-            row = database.execute(f"{_ALL} WHERE sha256 = ?", (_digest(secret),)).fetchone()
+        with self.opened() as database:
+            row = database.execute(f"{_ALL} WHERE sha256 = ?", (digest_of(secret),)).fetchone()
             token = None if row is None else _token(row)
             if token is None or token.is_expired(now):
                 return None
@@ -102,39 +102,22 @@ class TokenFile:
                 database.execute("UPDATE tokens SET used = ? WHERE name = ?", (now, token.name))
             return token
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; StoreTrouble if the file cannot be used."""
-        try:
-            if not self.path.exists():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
-            database = sqlite3.connect(self.path, timeout=10)
-            try:
-                with database:
-                    database.execute(_TABLE)
-                    yield database
-            finally:
-                database.close()
-        except sqlite3.IntegrityError:
-            raise
-        except (OSError, sqlite3.Error) as error:
-            remedy = "check that the file is yours and the disk not full, or move it away and make new tokens"
-            raise StoreTrouble(f"the tokens cannot be used: {error}", where=str(self.path), remedy=remedy) from error
+    def named(self, name: str, *, now: float | None = None) -> Token | None:
+        """None if it is revoked or expired."""
+        with self.opened() as database:
+            row = database.execute(f"{_ALL} WHERE name = ?", (name,)).fetchone()
+        token = None if row is None else _token(row)
+        return None if token is None or token.is_expired(now_s() if now is None else now) else token
 
 
-_ALL = "SELECT name, scope, created, expires, used FROM tokens"
+_ALL = "SELECT name, scope, created, expires, used, project FROM tokens"
 
 
-def _token(row: tuple[str, str, float, float | None, float | None]) -> Token:
-    name, scope, created, expires, used = row
-    return Token(name=name, scope=Scope[scope.upper()], created=created, expires=expires, used=used)
+def _token(row: tuple[str, str, float, float | None, float | None, str]) -> Token:
+    name, scope, created, expires, used, project = row
+    return Token(name=name, scope=Scope[scope.upper()], created=created, expires=expires, used=used, project=project)
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
     # A random secret of 256 bits needs no slow hash.
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _now() -> float:
-    return datetime.now(UTC).timestamp()

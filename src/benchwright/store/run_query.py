@@ -63,7 +63,11 @@ def run_conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[boo
     if where.status is not None:
         yield runs.c.status == where.status.value
     if where.benchmark is not None:
-        yield runs.c.key.in_(select(results.c.run).where(glob(results.c.benchmark, where.benchmark, dialect)))
+        matching = glob(results.c.benchmark, where.benchmark, dialect)
+        if any(sign in where.benchmark for sign in "*?["):  # often found in most runs
+            yield select(results.c.run).where(results.c.run == runs.c.key, matching).exists()
+        else:
+            yield runs.c.key.in_(select(results.c.run).where(matching))
     if where.text:
         yield _mentions(plain(where.text), dialect)
 

@@ -273,6 +273,10 @@ class SqlStore:
                 if got:  # the connection itself goes back to the pool
                     connection.execute(select(func.pg_advisory_unlock(_SERVER_LOCK)))
 
+    def reading(self) -> AbstractContextManager[Connection]:
+        """For questions beyond the seam's; StoreTrouble as everywhere."""
+        return self._reading()
+
     def close(self) -> None:
         self._engine.dispose()
 

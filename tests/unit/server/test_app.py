@@ -7,15 +7,19 @@ import hashlib
 import http.client
 import json
 import logging
+import re
 import socket
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from builders import launch, measurement
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from served_stores import ServedStores, store_behind
 from stored_runs import big_run, result, rich_run, run, same
 
@@ -27,6 +31,7 @@ from benchwright.store.base import RunFilter, StoreEntry, open_store
 from benchwright.store.http_store import API, HttpStore, checked_url
 from benchwright.store.transfer import MAGIC, MOST_BYTES, ArrayHead, RunHead, framed, packed_entry
 
+anything = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 Ask = Callable[..., tuple[int, Any]]
 NAMES = [f"{method} {path}" for method, path, _, _ in ROUTES]
 
@@ -126,7 +131,7 @@ def test_health_needs_no_token_and_says_nothing_of_the_store(ask: Ask) -> None:
     assert (status, said["status"]) == (200, "ok")
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v2/version", f"{API}/../../etc/passwd", f"{API}/run/../x", "/%00"])
+@pytest.mark.parametrize("path", ["/nothing", "/api/v2/version", f"{API}/../../etc/passwd", f"{API}/run/../x", "/%00"])
 def test_an_unknown_address_says_which_version_is_spoken(ask: Ask, path: str) -> None:
     status, said = ask("GET", path)
     assert status == 404
@@ -349,3 +354,54 @@ def test_a_run_that_is_too_large_is_not_sent(url: str, served: ServedStores, mon
     with open_store(url) as store, pytest.raises(StoreTrouble, match="takes at most") as caught:
         store.ingest(rich_run(), digest="1")
     assert not isinstance(caught.value, StoreAway)
+
+
+def test_the_description_names_every_route_and_every_type_is_there(ask: Ask) -> None:
+    status, said = ask("GET", "/openapi.json", token="")
+    assert status == 200
+    named = {f"{m.upper()} {path.removeprefix(API)}" for path, ways in said["paths"].items() for m in ways}
+    assert {*NAMES, "POST /fai-pep"} <= named
+    references = set(re.findall(r'"\$ref": "#/components/schemas/(\w+)"', json.dumps(said)))
+    assert references <= said["components"]["schemas"].keys()
+    assert {"RunRow", "RunFilter", "ServerError", "SummarySeries"} <= references
+    find = said["paths"][f"{API}/find"]["post"]
+    assert "may read" in find["description"]
+
+
+@anything
+@given(data=st.data())
+def test_nothing_that_fits_a_description_breaks_a_route(ask: Ask, data: st.DataObject) -> None:
+    """Bodies of every shape that JSON has, and parameters of any text: answered or refused, never a failure of the server."""
+    name = data.draw(st.sampled_from(NAMES))
+    method, path = name.split()
+    values = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner, max_size=3)
+        ),
+        max_leaves=8,
+    )
+    body = data.draw(st.just(b"") | st.binary(max_size=40) | values.map(lambda value: json.dumps(value).encode()))
+    texts = {key: data.draw(st.text(max_size=8)) for key in ("id", "uid", "name", "replace")}
+    query = urlencode({key: text.encode("utf-8", "surrogatepass") for key, text in texts.items()})
+    headers = {"Content_Digest": digest_of(body)} if method == "PUT" else {}
+    status, said = ask(method, f"{API}{path}?{query}", body if method in ("POST", "PUT") else None, **headers)
+    assert status < 500, said
+
+
+KEYS = [
+    "where",
+    "limit",
+    "newest_first",
+    "series",
+    "runs",
+    "labels",
+    "since",
+    "status",
+    "benchmark",
+    "newest",
+    "most",
+    "offset",
+    "commit",
+]

@@ -18,8 +18,12 @@ from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
 from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import terminal_width
-from benchwright.core.errors import InvalidInput
+from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.quantities import parse_percentage
+from benchwright.report.csv import csv_text
+from benchwright.report.tables.machine_table import machine_ratios, ratio_table
+from benchwright.report.text.layout import table_lines
+from benchwright.report.text.markdown import markdown_table
 
 if TYPE_CHECKING:
     from benchwright.core.comparison import Comparison
@@ -45,6 +49,63 @@ def show_differences(runs: Sequence[str], base: str | None, store: str | None, *
         click.echo("no differences")
 
 
+# `benchwright compare --machines`.
+
+
+def _side_by_side(
+    benchmarks: Sequence[str],
+    relative_to: str | None,
+    prices: Sequence[str],
+    metrics: Sequence[str],
+    as_json: bool,
+    format_: str | None,
+    base: str | None,
+    store: str | None,
+) -> str:
+    """`benchmarks`: a glob, or none for all."""
+    if len(benchmarks) > 1 or len(metrics) > 1:
+        raise InvalidInput("takes one glob of benchmarks and one --metric", where="--machines", remedy="name fewer")
+    if format_ == "html":
+        raise InvalidInput("has no html", where="--machines", remedy="see /machines/compare of: benchwright serve")
+    with Working("reading the store"), open_results(base, store) as results:
+        found = kept.machines.latest_by_machine(
+            results.existing_store, metric=next(iter(metrics), None), benchmark=next(iter(benchmarks), None)
+        )
+    hosts = sorted({figure.host for figure in found})
+    if relative_to is not None and relative_to not in hosts:
+        remedy = did_you_mean(relative_to, hosts) or f"known: {', '.join(hosts)}"
+        raise InvalidInput(f"no results of '{relative_to}'", where="--relative-to", remedy=remedy)
+    if len(hosts) < 2:
+        remedy = "store the results of another machine: see docs/how-to/share-results.md"
+        raise InvalidInput("only one machine has results of it", where="--machines", remedy=remedy)
+    made = machine_ratios(found, relative_to, dict(map(_price, prices)))
+    table = ratio_table(made)
+    about = f"ratios to {made.base}; over 1 is better there; no verdict, since machines differ in more than speed"
+    if format_ == "csv":
+        return csv_text([table], finite=True)
+    if as_json or format_ == "json":
+        return json.dumps({"relative_to": made.base, "hosts": made.hosts, "rows": table.records()}, indent=1) + "\n"
+    if format_ == "markdown":
+        return f"{about}\n\n{markdown_table(table)}\n"
+    return "\n".join([f" {about}", *table_lines(table, terminal_width()), *(f" {note}" for note in table.notes), ""])
+
+
+def _need_machines(machines: bool) -> None:
+    if not machines:
+        raise InvalidInput("--relative-to and --price belong to --machines", where="compare", remedy="give it, too")
+
+
+def _price(text: str) -> tuple[str, float]:
+    host, _, price = text.rpartition("=")
+    try:
+        value = float(price)
+    except ValueError:
+        value = 0.0
+    if not host or not 0 < value < float("inf"):
+        raise InvalidInput(f"'{text}' is not HOST=PRICE", where="--price", remedy="such as --price node1=2.50")
+    return host, value
+
+
 @click.command(epilog="Example: benchwright compare --baseline main last --fail-on regressed")
 @click.argument("runs", nargs=-1, metavar="CONTROL TREATMENT...")
 @click.option("--baseline", metavar="NAME", help="Use this baseline as the control.")
@@ -55,6 +116,15 @@ def show_differences(runs: Sequence[str], base: str | None, store: str | None, *
     "--env",
     is_flag=True,
     help="Show instead how the machine, the settings and the packages of two runs differ; with one run, from the last.",
+)
+@click.option(
+    "--machines",
+    is_flag=True,
+    help="Show instead the machines of the store side by side: ratios of their newest values, without a verdict.",
+)
+@click.option("--relative-to", metavar="HOST", help="Of --machines, the one to compare with.  [default: measured most]")
+@click.option(
+    "--price", "prices", multiple=True, metavar="HOST=PRICE", help="Of --machines, the price of an hour. Repeatable."
 )
 @click.option(
     "--margin",
@@ -87,6 +157,9 @@ def command(
     baseline: str | None,
     between: tuple[str, str] | None,
     env: bool,
+    machines: bool,
+    relative_to: str | None,
+    prices: tuple[str, ...],
     margin: str | None,
     run_to_run: str | None,
     metrics: tuple[str, ...],
@@ -105,6 +178,10 @@ def command(
     The first run is the control, the others are treatments. Runs of different machines or commands are refused without
     --anyway. To compare commands measured together (`run -c A -c B`) as pairs, use --between.
     """
+    if machines or relative_to or prices:
+        _need_machines(machines)
+        put_out(_side_by_side(runs, relative_to, prices, metrics, as_json, format_, base, store), "screen", output)
+        return 0
     if env:
         named = [f"baseline:{baseline}", *runs] if baseline else runs
         show_differences(named, base, store, as_json=as_json or format_ == "json")

@@ -23,6 +23,8 @@ else:
 @click.option("--tls-cert", metavar="FILE", help="Certificate, for https.")
 @click.option("--tls-key", metavar="FILE", help="Its key.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it speaks https.")
+@click.option("--public-read", is_flag=True, help="Let anybody who reaches it look, without a token.")
+@click.option("--project", default="main", show_default=True, metavar="NAME", help="Only tokens of this project count.")
 @click.option("--check", "only_check", is_flag=True, help="Say what is wrong with this deployment, and serve nothing.")
 @where_options
 def command(
@@ -31,11 +33,13 @@ def command(
     tls_cert: str | None,
     tls_key: str | None,
     behind_proxy: bool,
+    public_read: bool,
+    project: str,
     only_check: bool,
     base: str | None,
     store: str | None,
 ) -> int:
-    """Serve the store to others: --store http://HOST:PORT, with a token. Tokens: benchwright token create."""
+    """Serve the store to others, as pages and as --store http://HOST:PORT, with a token. Tokens: benchwright token create."""
     if _MISSING is not None:
         remedy = "install it with: pip install 'benchwright[server]'"
         raise InvalidInput(f"serving needs Starlette and uvicorn ({_MISSING})", where="serve", remedy=remedy)
@@ -47,5 +51,5 @@ def command(
         return 1 if problems else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    serving.serve(place, results.url, results.base.path, click.echo)
+    serving.serve(place, results.url, results.base.path, click.echo, project=project, public=public_read)
     return 0

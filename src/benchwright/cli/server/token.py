@@ -10,7 +10,7 @@ import click
 from benchwright.cli.options import options
 from benchwright.cli.store_options import open_results
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.server.tokens import Scope, Token, TokenFile
+from benchwright.server.tokens import MAIN, Scope, Token, TokenFile
 
 
 @click.group(epilog="Example: benchwright token create ci --scope write --days 90")
@@ -28,11 +28,12 @@ def command() -> None:
     help="write also adds runs, annotations and baselines; admin also deletes, checks and migrates.",
 )
 @click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="Until when it is valid.  [default: revoked]")
+@click.option("--project", default=MAIN, show_default=True, metavar="NAME", help="The server's --project.")
 @options("base")
-def create(name: str, scope: str, days: int | None, base: str | None) -> None:
+def create(name: str, scope: str, days: int | None, project: str, base: str | None) -> None:
     """Make a token and print it, once: only its digest is kept."""
     lifetime = None if days is None else timedelta(days=days)
-    click.echo(_tokens(base).create(name, Scope[scope.upper()], lifetime))
+    click.echo(_tokens(base).create(name, Scope[scope.upper()], lifetime, project=project))
 
 
 @command.command("list", epilog="Example: benchwright token list")
@@ -47,7 +48,7 @@ def list_(as_json: bool, base: str | None) -> None:
     for row in rows:
         until = "" if row["expires"] is None else f", {'expired' if row['expired'] else 'until'} {row['expires']}"
         click.echo(
-            f"{row['name']}: {row['scope']}{until}, {'never used' if row['used'] is None else 'used ' + str(row['used'])}"
+            f"{row['name']}: {row['scope']}{_of_project(row)}{until}, {'never used' if row['used'] is None else 'used ' + str(row['used'])}"
         )
     if not rows:
         click.echo("there are no tokens; make one with: benchwright token create NAME")
@@ -66,6 +67,10 @@ def revoke(name: str, base: str | None) -> None:
     click.echo(f"revoked: {name}")
 
 
+def _of_project(row: dict[str, object]) -> str:
+    return "" if row["project"] == MAIN else f" of {row['project']}"
+
+
 def _tokens(base: str | None) -> TokenFile:
     return TokenFile(open_results(base, None).base.path)
 
@@ -74,6 +79,7 @@ def _row(token: Token) -> dict[str, object]:
     return {
         "name": token.name,
         "scope": token.scope.word,
+        "project": token.project,
         "created": _moment(token.created),
         "expires": _moment(token.expires),
         "expired": token.is_expired(datetime.now(UTC).timestamp()),

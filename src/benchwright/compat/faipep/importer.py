@@ -90,13 +90,26 @@ def _runs(
 ) -> list[Run]:
     said = meta_in(folder)
     meta = _texts(said) if said is not None else _meta_of_path(folder)
-    naming = naming_of((record for records in found.values() for record in records), meta.get("net_name", ""))
-    series = [
-        side for path, records in found.items() for record in records for side in sides_of(record, naming, str(path))
-    ]
     remarks = list(notes)
     if said is None:
         remarks.append("there is no meta.txt that can be read: what was measured is known from the folders' names only")
+    named = {str(path): records for path, records in found.items()}
+    return runs_of(file, meta, _number(said or {}, "time"), named, remarks)
+
+
+def runs_of(
+    file: ForeignFile,
+    meta: Mapping[str, str],
+    when: float | None,
+    found: Mapping[str, Sequence[RecordBody]],
+    notes: Sequence[str],
+) -> list[Run]:
+    """The run of one test. `found`: its records, by where they stand; `when` it was made, in seconds since 1970."""
+    naming = naming_of((record for records in found.values() for record in records), meta.get("net_name", ""))
+    series = [
+        side for where, records in found.items() for record in records for side in sides_of(record, naming, where)
+    ]
+    remarks = list(notes)
     remarks += [_ONE_LAUNCH] if not all(each.launches_known for each in series) else []
     remarks += [each.note for each in series if each.note]
     sides = {each.side for each in series}
@@ -105,7 +118,6 @@ def _runs(
         own = [each for each in series if each.side == side]
         before = sum(len(result.launches) for result in results)
         results += [_result(meta, own, side if CONTROL in sides else None, before)] if own else []
-    when = _number(said or {}, "time")
     return make_run(
         file,
         TOOL,

@@ -74,8 +74,8 @@ def records_in(path: Path) -> list[RecordBody]:
         remedy = "give a record such as NET-latency.txt, or its folder"
         raise InvalidInput("not a file of fai-pep: it has no type and values", where=file.path, remedy=remedy)
     # Once more, with the digits of its numbers as written: converting units must not round.
-    exact = json.loads(read_foreign(path).decode("utf-8-sig"), parse_float=_exact)
-    return [_shaped(told, digits, file.path) for told, digits in _each(file.body, exact)]
+    exact = json.loads(read_foreign(path).decode("utf-8-sig"), parse_float=exact_number)
+    return [shaped_record(told, digits, file.path) for told, digits in _each(file.body, exact)]
 
 
 def _each(body: dict[str, Any], exact: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -85,7 +85,7 @@ def _each(body: dict[str, Any], exact: dict[str, Any]) -> Iterator[tuple[dict[st
     yield from zip(body.values(), exact.values(), strict=False)
 
 
-def _shaped(told: Mapping[str, Any], digits: Mapping[str, Any], where: str) -> RecordBody:
+def shaped_record(told: Mapping[str, Any], digits: Mapping[str, Any], where: str) -> RecordBody:
     fields = {key: value for key, value in told.items() if value is not None}
     for key in ("values", "control_values", OWN):
         if key in fields and key in digits:
@@ -97,7 +97,7 @@ def _shaped(told: Mapping[str, Any], digits: Mapping[str, Any], where: str) -> R
         raise InvalidInput(f"not a record of fai-pep: {what}", where=where) from error
 
 
-def _exact(text: str) -> Decimal | float:
+def exact_number(text: str) -> Decimal | float:
     try:
         return Decimal(text)
     except InvalidOperation:  # an exponent of many digits
@@ -117,7 +117,7 @@ def numbers(values: object, places: int, *, what: str, where: str) -> list[float
 
 def _number(value: object, places: int) -> float | None:
     if isinstance(value, str) and places:
-        value = _exact(value) if number_in(value) is not None else value
+        value = exact_number(value) if number_in(value) is not None else value
     if isinstance(value, int) and not isinstance(value, bool) and places:
         value = Decimal(value)
     if isinstance(value, Decimal):

@@ -69,6 +69,8 @@ def axis_words(value: float, unit: str | None, largest: float, step: float) -> s
     if abs(largest / scale) < _SMALL:
         return f"{value / scale:.4g}{short}"
     digits = min(max(0, math.ceil(-math.log10(step / scale) - 1e-9)), _MOST_DIGITS) if step > 0 else 0
+    whole = step / scale * 10**digits
+    digits += abs(whole - round(whole)) > 1e-6 * whole  # 2.5 needs a digit more than 2
     return f"{value / scale:,.{digits}f}{short}"
 
 
@@ -86,6 +88,11 @@ def sparkline(summary: Summary, result: Result) -> str:
     of_what = "launches"
     if len(values) == 1:
         values, of_what = _samples(summary, result), "samples of the one launch"
+    return spark_of(values, f"{len(values)} {of_what}")
+
+
+def spark_of(values: Sequence[float], label: str) -> str:
+    """SVG of numbers in their order; empty unless two of them are finite. `label` is ours."""
     finite = [v for v in values if math.isfinite(v)] if not_finite(values) else values
     if len(finite) < 2:
         return ""
@@ -93,8 +100,8 @@ def sparkline(summary: Summary, result: Result) -> str:
     path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
     dots = "".join(f"M{x:g} {y:g}h0" for x, y in points) if len(points) <= _MOST_DOTS else ""
     drawn = f'<path d="{path}"/>' + (f'<path class="dots" d="{dots}"/>' if dots else "")
-    label = f'role="img" aria-label="{len(values)} {of_what}"'
-    return f'<svg class="spark" viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>{drawn}</svg>'
+    spoken = f'role="img" aria-label="{label}"'
+    return f'<svg class="spark" viewBox="0 0 {_WIDTH} {_HEIGHT}" {spoken}>{drawn}</svg>'
 
 
 def _samples(summary: Summary, result: Result) -> Sequence[float]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from html import unescape
 from importlib.resources import files
 
 import jinja2
@@ -31,8 +32,25 @@ def page_of(template: str, scripts: Sequence[str], context: Mapping[str, object]
     return (
         _environment()
         .get_template(template)
-        .render(policy=_policy(script), script=script, style=asset("report.css"), version=__version__, **context)
+        .render(
+            policy=_policy(script, forms=bool(context.get("forms"))),
+            script=script,
+            style=asset("report.css"),
+            version=__version__,
+            **context,
+        )
     )
+
+
+def with_bar(page: str, context: Mapping[str, object]) -> str:
+    """A page with the bar of the site it belongs to above it."""
+    head, start, rest = page.partition("<body>\n")
+    return f"{head}{start}{_environment().get_template('bar.html').render(context)}{rest}"
+
+
+def policy_of(page: str) -> str:
+    """The policy that stands in a page, for the header of an answer."""
+    return unescape(page.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0])
 
 
 def data_block(body: object) -> str:
@@ -59,13 +77,16 @@ def _environment() -> jinja2.Environment:
     return made
 
 
-def _policy(script: str) -> str:
-    """Nothing is loaded, and no script runs but ours, whatever a name in the report looks like."""
-    ours = "'none'"
-    if script:
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        ours = f"'sha256-{digest}'"
-    return f"default-src 'none'; script-src {ours}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+def _policy(script: str, *, forms: bool) -> str:
+    """Nothing is loaded, and no script or style but ours works, whatever a name in the report looks like."""
+    ours = _source(script) if script else "'none'"
+    sent = "'self'" if forms else "'none'"
+    return f"default-src 'none'; script-src {ours}; style-src {_source(asset('report.css'))}; base-uri 'none'; form-action {sent}"
+
+
+@lru_cache(maxsize=16)
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @lru_cache(maxsize=16)

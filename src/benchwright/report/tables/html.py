@@ -13,7 +13,7 @@ from markupsafe import Markup
 from benchwright.report.document import Cell, Column, ReportTable, Row
 from benchwright.report.text.one_line import titled
 
-_BADGES = ("status", "verdict")
+_BADGES = ("status", "verdict", "state")
 # What a parser would drop or refuse, what UTF-8 cannot hold, and what turns the direction of the text around it.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 # The results are laid out by these classes, as a table or, on a narrow screen, as cards.
@@ -61,7 +61,7 @@ def html_table(table: ReportTable, class_: str = "plain", at: str = "") -> Marku
 
 def _head(column: Column, names: Mapping[str, str], *, can_sort: bool) -> str:
     kind = _classes(names.get(column.title, "") if column.title in _LABELLED else "", "n" if column.right else "")
-    title = escaped(titled(column.title))
+    title = escaped(column.title if column.literal else titled(column.title))
     if can_sort and column.sort:
         title = f'<button type="button" data-kind="{column.sort}">{title}</button>'
     return f'<th scope="col"{kind}{_hint(column.hint)}>{title}</th>'
@@ -96,10 +96,13 @@ def _content(cell: Cell, column: Column, at: str, badge: bool) -> str:
     text = escaped(cell.text)
     if cell.link:
         text = f'<a href="#{cell.link}{at}">{text}</a>'
+    elif cell.address:
+        inside = f'<span class="badge {escaped(cell.mark)}">{text}</span>' if badge else text
+        text = f'<a href="{escaped(cell.address)}">{inside}</a>{cell.drawing}'
     elif badge:
         text = f'<span class="badge {escaped(cell.mark)}">{text}</span>'
     elif cell.drawing:
-        text = cell.drawing
+        text += cell.drawing
     if cell.small:
         text += f"<small>{escaped(cell.small)}</small>"
     if cell.share is not None:

@@ -1,0 +1,169 @@
+"""`/compare`: two runs or baselines, each row with its history beside it; or why they cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from benchwright.core.comparison import Comparison, Effect
+from benchwright.core.errors import InvalidInput
+from benchwright.core.run import Run
+from benchwright.report.comparison import count_words, doubt_texts, warnings
+from benchwright.report.document import Cell, Column, Field, ReportTable, table_of
+from benchwright.report.figures.run import comparison_picture
+from benchwright.report.figures.text import spark_of
+from benchwright.report.tables.comparison import FIELDS, Compared, small_print, sorted_effects
+from benchwright.report.text.numbers import moment
+from benchwright.results.compare import compare_runs
+from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, page
+from benchwright.server.pages.run_pages import run_table, shown_run
+from benchwright.server.queries import runs_called, series_of_run
+from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
+from benchwright.store.run_document import plain
+
+_MOST_DRAWN = 40
+_MOST_HISTORIES = 300
+_POINTS = 20
+_NEWEST = 20
+_BASELINE = "baseline:"
+_Key = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+class _Beside(NamedTuple):
+    """The histories of the treatment's metrics."""
+
+    found: Mapping[_Key, SummarySeries]
+    asked: Asked
+
+    def cell(self, effect: Effect) -> Cell:
+        series = self.found.get(_key(effect.benchmark, effect.metric, effect.labels))
+        if series is None:
+            return Cell()
+        values = [point.value for point in series.points if point.value is not None]
+        address = self.asked.link("/history/", item=series.id)
+        return Cell("history", address=address, drawing=spark_of(values, f"{len(values)} runs"))
+
+
+def compare(archive: Archive, asked: Asked) -> str:
+    words = asked.word("control"), asked.word("treatment")
+    fields = [
+        FormField("control", "Control", words[0], hint="run, or baseline:NAME"),
+        FormField("treatment", "Treatment", words[1], hint="run, or baseline:NAME"),
+    ]
+    if not all(words):
+        blocks = [_newest_runs(archive, asked, words)]
+        about = ["Choose two runs, by name or id, or baselines: baseline:NAME."]
+        return page(archive, asked, "Compare", blocks, about=about, fields=fields)
+    control, treatment = _loaded(archive, words)
+    heading = f"{control.id} → {treatment.id}"
+    sides = PageBlock(
+        pairs=[_side("Control", control), _side("Treatment", treatment)], links=_links(asked, control, treatment)
+    )
+    try:
+        found = compare_runs(
+            [control, treatment],
+            between=None,
+            margin=None,
+            metrics=(),
+            all_metrics=asked.word("all") == "1",
+            anyway=False,
+        )[0]
+    except InvalidInput as error:
+        about = [error.what, "Across machines there are only ratios, without a verdict."]
+        links = [("machines side by side", asked.link("/machines/compare"))]
+        return page(archive, asked, heading, [PageBlock("Not comparable", about, links=links), sides], fields=fields)
+    blocks = [_numbers(archive, asked, found, treatment), _notes(found), sides, _for_a_request(asked, found)]
+    return page(archive, asked, heading, blocks, about=[count_words(found)], fields=fields)
+
+
+def _loaded(archive: Archive, words: tuple[str, str]) -> list[Run]:
+    """Control and treatment; InvalidInput names what there is no run of, or several."""
+    known = runs_called(archive.store, [word.removeprefix(_BASELINE) for word in words])
+    uids = []
+    for word in words:
+        name = word.removeprefix(_BASELINE)
+        found = known.baselines.get(name, []) if name != word else known.runs.get(name, [])
+        if len(found) > 1:
+            raise InvalidInput(f"{len(found)} runs are called '{word}'", where="compare", remedy="name one by its id")
+        if not found:
+            remedy = "see the lists of runs and baselines"
+            raise InvalidInput(f"there is no run or baseline '{word}'", where="compare", remedy=remedy)
+        uids += found
+    loaded = {
+        plain(run.unique_id): shown_run(archive, run) for run in archive.store.load_all(list(dict.fromkeys(uids)))
+    }
+    if missing := [uid for uid in uids if uid not in loaded]:
+        raise InvalidInput(f"the run '{missing[0]}' is damaged", where="compare", remedy="see: benchwright store check")
+    return [loaded[uid] for uid in uids]
+
+
+def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> PageBlock:
+    """A row's name chooses it as the side that is missing."""
+    side = "treatment" if words[0] else "control"
+
+    def link(path: str, /, item: str = "", **parameters: object) -> str:
+        return asked.changed(**{side: item}) if item else asked.link(path, "", **parameters)
+
+    found = archive.store.runs(RunFilter(), limit=_NEWEST)
+    baselines = list(archive.store.baselines())[:_NEWEST]
+    links = [(f"baseline {name}", asked.changed(**{side: f"{_BASELINE}{name}"})) for name in baselines]
+    from_here = Asked(link=link, parameters=asked.parameters, path=asked.path)
+    return PageBlock(f"Choose the {side}", table=run_table(found, from_here), empty="There are no runs.", links=links)
+
+
+def _side(role: str, run: Run) -> tuple[str, str, bool]:
+    return role, f"{run.id}, {moment(run.started)}, on {run.machine.hostname}", False
+
+
+def _links(asked: Asked, control: Run, treatment: Run) -> list[tuple[str, str]]:
+    return [
+        ("control's report", asked.link("/runs/", item=control.unique_id)),
+        ("treatment's report", asked.link("/runs/", item=treatment.unique_id)),
+        ("the other way round", asked.link("/compare", control=treatment.unique_id, treatment=control.unique_id)),
+        ("with all metrics", asked.changed(all=1)),
+    ]
+
+
+def _numbers(archive: Archive, asked: Asked, found: Comparison, treatment: Run) -> PageBlock:
+    beside = _Beside(_histories(archive, treatment, found.effects), asked)
+    picture = comparison_picture(found) if len(found.effects) <= _MOST_DRAWN else None
+    return PageBlock(
+        "Numbers", table=_table(found, beside), empty="Nothing could be compared.", figures=[picture] if picture else []
+    )
+
+
+def _table(found: Comparison, beside: _Beside) -> ReportTable:
+    def of_effect(cell: Callable[[Effect], Cell]) -> Callable[[Compared], Cell]:
+        return lambda x: Cell() if x.effect is None else cell(x.effect)
+
+    added: list[Field[Compared]] = [
+        Field(Column("treatment's course"), of_effect(beside.cell)),
+        Field(Column("remarks"), of_effect(lambda e: Cell("; ".join(small_print(e))))),
+    ]
+    shown = [field for field in FIELDS if field.column.title]
+    return table_of([*shown, *added], [Compared(found, effect) for effect in sorted_effects(found.effects)])
+
+
+def _histories(archive: Archive, run: Run, effects: Sequence[Effect]) -> dict[_Key, SummarySeries]:
+    """The latest points of what was compared, regressions first where there are too many."""
+    wanted = [_key(e.benchmark, e.metric, e.labels) for e in sorted_effects(effects)]
+    of_run = series_of_run(archive.store, run.unique_id)
+    ids = {_key(benchmark, metric, labels): found for found, benchmark, metric, labels in of_run}
+    chosen = [ids[key] for key in wanted if key in ids][:_MOST_HISTORIES]
+    found = archive.store.summaries(SummaryFilter(series=tuple(chosen)), newest=_POINTS) if chosen else []
+    return {_key(s.benchmark, s.metric, s.labels): s for s in found}
+
+
+def _key(benchmark: str, metric: str, labels: Mapping[str, str]) -> _Key:
+    return benchmark, metric, tuple(sorted(labels.items()))
+
+
+def _notes(found: Comparison) -> PageBlock:
+    texts = [*warnings(found), *doubt_texts(found), *map(str, found.remarks)]
+    return PageBlock("What else differs, and what was noted", texts or ["Nothing."])
+
+
+def _for_a_request(asked: Asked, found: Comparison) -> PageBlock:
+    address = f"{asked.origin}{asked.changed()}"
+    text = f"[{found.control} → {found.treatment}: {count_words(found)}]({address})"
+    return PageBlock(commands=[("For a pull request:", text)] if asked.origin else [])
