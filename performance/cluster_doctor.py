@@ -3,7 +3,7 @@
     python performance/cluster_doctor.py [--trials 200] [--quotas 10] [--quick]
     python performance/cluster_doctor.py --record FILE [--launches 1200]
 
-First simulated: 64 nodes, each with 12 launches of the noise program in a row as they were recorded on one machine
+First simulated: 64 nodes, each with 16 launches of the noise program in a row as they were recorded on one machine
 (`recorded_noise.json`, wall and CPU time). Bars: one node 5 % slow is named in at least 95 % of trials; without one, nobody is in
 at least 95 %. Then really: three nodes on this host, one of them in a control group that may use a fifth of a core. Bar: named
 in all checkups, with the quota as a reason; where control groups cannot be made, that is said.
@@ -26,9 +26,10 @@ from pathlib import Path
 
 from benchwright.analysis.statistics.node_spread import judged_nodes, node_tests
 from benchwright.doctor.check import same_twice
+from benchwright.doctor.cluster import NOISE_PAIRS
 
 RECORDED = Path(__file__).with_name("recorded_noise.json")
-NODES, LAUNCHES = 64, 12
+NODES, LAUNCHES = 64, 2 * NOISE_PAIRS
 Metrics = Mapping[str, Sequence[float]]  # wall and CPU time of launches, in the order they ran
 
 

@@ -259,14 +259,14 @@ def _measure_same_twice(measure: Measure, folder: Path) -> Run:
     return measure(same_twice(str(folder)), BaseFolder(folder))
 
 
-def same_twice(folder: str) -> Options:
+def same_twice(folder: str, pairs: int = PAIRS) -> Options:
     """One small program measured as if it were two, in pairs of launches."""
     line = shlex.join([sys.executable, "-I", "-S", "-c", _PROGRAM])
     return Options(
         commands=(line, line),
         cwd=folder,
         timeout=_TIMEOUT_S,
-        repeat=PAIRS,
+        repeat=pairs,
         warmup_runs=1,
         interleave=True,
         discard_logs=True,

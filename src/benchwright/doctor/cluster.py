@@ -27,6 +27,7 @@ from benchwright.options.table import Options
 NOISE = {"process.duration": "wall time", "process.cpu_time": "CPU time"}  # of the program that measures the noise
 ALL_REDUCE = "all-reduce"
 PARTNERS = 3
+NOISE_PAIRS = 8  # of launches: performance/cluster_doctor.py shows what so many find
 _RATE = "rate"
 _PORTS = range(21_000, 59_000, 2)
 _PROGRAM = Path(__file__).with_name("all_reduce_pair.py")
@@ -56,7 +57,7 @@ def check_cluster(
     machines = {name: machine for name, machine in machines.items() if name not in problems}
     answers = executor.ask_all(list(machines), "health", str(folder))
     healths = {n: msgspec.convert(a["health"], Health) for n, a in answers.items() if not isinstance(a, str)}
-    noise = measuring.measure(same_twice(str(folder)), machines) if machines else NodeRounds(results={})
+    noise = measuring.measure(same_twice(str(folder), NOISE_PAIRS), machines) if machines else NodeRounds(results={})
     lost, skipped = dict(noise.lost), {} if measuring.python is not None else {"suite, all-reduce": measuring.without}
     suite = NodeRounds(results={})
     if measuring.suite is not None and machines:
