@@ -85,7 +85,7 @@ def limited_group() -> Iterator[str | None]:
 
 
 def checkup(folder: Path, procs: str) -> tuple[list[str], list[str]]:
-    """The nodes that a real checkup names, and the kinds of reasons."""
+    """The nodes that a real checkup names, and what it says of them: slower metrics and kinds of reasons."""
     enter = ["sh", "-c", f'echo $$ >{procs} && exec "$@"', "sh"]
     nodes = [{"name": "a", "via": ["env"]}, {"name": "b", "via": enter}, {"name": "c", "via": ["env"]}]
     (folder / "nodes.yaml").write_text(json.dumps({"system": {"nodes": nodes}}))
@@ -95,7 +95,8 @@ def checkup(folder: Path, procs: str) -> tuple[list[str], list[str]]:
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)
     out = json.loads(done.stdout)["out"]
-    return [each["node"] for each in out], [reason["kind"] for each in out for reason in each["reasons"]]
+    slow = [f"{test['metric']} × {test['ratio']:.2f}" for each in out for test in each["slow"]]
+    return [each["node"] for each in out], [*slow, *(reason["kind"] for each in out for reason in each["reasons"])]
 
 
 def main() -> None:

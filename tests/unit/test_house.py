@@ -74,7 +74,7 @@ BUDGETS = {
     "benchwright/record": 2_700,
     "benchwright/regress": 5_900,
     "benchwright/report": 5_800,
-    "benchwright/results": 2_500,
+    "benchwright/results": 2_600,
     "benchwright/runner": 4_900,
     "benchwright/runs": 2_700,
     "benchwright/server": 700,

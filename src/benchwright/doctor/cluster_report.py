@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.analysis.statistics.node_spread import NodeTest, median_deviation
+from benchwright.analysis.statistics.node_spread import NodeTest, spread_between
 from benchwright.core.errors import InvalidInput
 from benchwright.core.note import Note
 from benchwright.doctor.checked_nodes import ClusterCheckup
@@ -41,7 +41,7 @@ def spread_table(nodes: Sequence[NodeVerdict], title: str) -> ReportTable:
         Field(Column("nodes", "nodes", right=True), lambda r: Cell(str(len(r[2])), len(r[2]))),
         Field(
             Column("differ by", "spread", right=True, hint="Standard deviation between nodes, robust."),
-            lambda r: Cell(f"± {_percent(s := math.expm1(median_deviation(r[2])))}", s),
+            lambda r: Cell(f"± {_percent(s := math.expm1(spread_between(r[2])))}", s),
         ),
         Field(
             Column("slowest", "slowest", quoted=True),
@@ -153,9 +153,9 @@ def _why(each: NodeVerdict) -> list[str]:
         texts.append(f"all-reduce is slow with {', '.join(each.slow_pairs)}: its link or its switch")
     if each.slow:
         known = [str(_bare(note)) for note in each.reasons if note not in each.faults]
-        texts += known or [
-            "no reason was found in its state: clocks, heat, limits, other programs and GPUs look like the others'"
-        ]
+        if not known and not each.faults:
+            known = ["no reason found: clocks, heat, limits, other programs and GPUs look like those of the others"]
+        texts += known
     return texts
 
 

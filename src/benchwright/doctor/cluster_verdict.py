@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.statistics.node_spread import NodeTest, judged_nodes, node_tests
+from benchwright.analysis.statistics.node_spread import NodeTest, judged_nodes, node_tests, spread_between
 from benchwright.core.note import Note
 from benchwright.doctor.checked_nodes import CheckedNode, ClusterCheckup
 from benchwright.doctor.makes import faults_of, reasons_for
@@ -52,6 +53,15 @@ class ClusterVerdict(NamedTuple):
         for each in self.nodes:
             found.setdefault(each.node.make, []).append(each)
         return found
+
+
+def spreads_of(nodes: Sequence[NodeVerdict]) -> dict[str, float]:
+    """Robust standard deviations between nodes, as logarithms, metric by metric."""
+    metrics = dict.fromkeys(test.metric for each in nodes for test in each.tests)
+    return {
+        metric: spread_between([math.log(t.ratio) for each in nodes for t in each.tests if t.metric == metric])
+        for metric in metrics
+    }
 
 
 def judged(checkup: ClusterCheckup, before: ClusterCheckup | None = None) -> ClusterVerdict:

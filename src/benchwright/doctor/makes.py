@@ -14,6 +14,7 @@ _COMMON = 0.5  # of the others: a note that more of them have is no reason
 _OWN_MAKE = 1 / 3  # of the nodes: so many with fewer GPUs are not broken, but another make
 _LESS_MEMORY = 0.95
 _FAULTS = (".errors", ".link", "launches.failed")  # the node is out, however fast it is
+_QUOTA = "cpu.quota"  # a fault, too, where the others have none
 _REASONS = ("cpu.", "heat.", "gpu.", "memory.", "launches.")
 _WEAK = ("cpu.virtual", "cpu.smt", "cpu.turbo", "cpu.clock")
 
@@ -44,12 +45,19 @@ def faults_of(node: CheckedNode, others: Sequence[CheckedNode]) -> list[Note]:
     if node.problem is not None:
         return [Note(text=node.problem, severity="error", kind="node.problem")]
     found = [note for note in _telling(node) if (note.kind or "").endswith(_FAULTS)]
+    found += [note for note in reasons_for(node, others) if note.kind == _QUOTA and others]
     if node.machine is None or not others:
         return found
     most = max(len(other.machine.accelerators) for other in others if other.machine is not None)
     if (count := len(node.machine.accelerators)) < most:
         text = f"{most - count} of {most} GPUs missing"
         found.append(Note(text=text, severity="error", kind="gpu.missing", remedy="see nvidia-smi -L and dmesg there"))
+    cores = sorted(other.machine.cores for other in others if other.machine is not None)
+    if node.machine.cores < cores[len(cores) // 2]:
+        text = f"may use {node.machine.cores} of {node.machine.cores_total} cores, the others {cores[len(cores) // 2]}"
+        found.append(
+            Note(text=text, severity="error", kind="cpu.missing", remedy="see its affinity and control groups")
+        )
     sizes = sorted(other.machine.memory_bytes for other in others if other.machine is not None)
     usual = sizes[len(sizes) // 2]
     if node.machine.memory_bytes < _LESS_MEMORY * usual:

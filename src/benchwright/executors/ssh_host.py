@@ -132,6 +132,11 @@ def open_nodes(on: str, site: Site) -> ClusterExecutor:
     return executor
 
 
+def names_nodes(on: str | None) -> bool:
+    """Whether `--on` means nodes of which there are several: for those that `open_nodes` opens."""
+    return on is not None and on.partition(":")[0] in ("ssh", "slurm", "ray")
+
+
 def node_on(on: str) -> Node:
     """The machine that `--on ssh:HOST` means; the name of the executor may be left out."""
     return node_named(on.removeprefix("ssh:"))

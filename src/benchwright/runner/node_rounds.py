@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from benchwright.core.stop_rule import StopRule
 from benchwright.doctor.checked_nodes import ClusterCheckup, NodeRounds
 from benchwright.doctor.cluster import NodeMeasuring, check_cluster
 from benchwright.doctor.cluster_report import read_cluster_json, rendered
-from benchwright.doctor.cluster_verdict import judged
+from benchwright.doctor.cluster_verdict import ClusterVerdict, judged, spreads_of
 from benchwright.executors.base import Allocating
 from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.observer import Observer
@@ -32,6 +33,7 @@ from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.kinds.suite.suites import current_python
 from benchwright.options.table import Options
 from benchwright.plan.placement import make_plan
+from benchwright.results.node_spreads import NodeSpread, keep_spreads
 from benchwright.runner.devices import known_system
 from benchwright.runner.prebuild import empty_folder, write_file
 from benchwright.runner.readiness import not_ready
@@ -42,6 +44,7 @@ from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.checksums import Checksums
 
 SUITE = "system"
+_FEWEST_NODES = 3
 _TORCH = "torch"  # the install group of the suite
 _LAUNCHES, _SECONDS = 3, 3.0  # of each of its benchmarks
 Round = Mapping[str, Sequence[Job]]  # node → the jobs of its launch
@@ -60,7 +63,20 @@ def cluster_report(
     """The checkup of all nodes that `asked.on` names, in a format of `doctor.cluster_report`, and whether a node is out."""
     before = None if against is None else read_cluster_json(against)
     verdict = judged(check_nodes(asked, base, observer, suite=suite), before)
+    keep_spreads(base.path, _spreads(verdict))
     return rendered(verdict, format_, width), bool(verdict.out)
+
+
+def _spreads(verdict: ClusterVerdict) -> dict[str, NodeSpread]:
+    """By the fingerprints of machines, of makes with enough nodes to tell; those that are out do not count."""
+    found: dict[str, NodeSpread] = {}
+    for make, nodes in verdict.makes.items():
+        fine = [each for each in nodes if not each.is_out]
+        spreads = [math.expm1(s) for s in spreads_of(fine).values()]
+        if len(fine) >= _FEWEST_NODES and spreads and make:
+            kept = NodeSpread(spread=max(spreads), nodes=len(fine), measured=verdict.checkup.started)
+            found |= {each.node.machine.fingerprint: kept for each in fine if each.node.machine is not None}
+    return found
 
 
 def check_nodes(asked: Options, base: BaseFolder, observer: Observer, *, suite: str | None) -> ClusterCheckup:

@@ -190,3 +190,10 @@ def test_the_screen_fits_and_says_why():
     assert "<b>limited" not in page
     assert "it does not answer" in page
     assert "every node is as fast" in rendered(judged(cluster()), "screen", 80)
+
+
+def test_a_node_that_may_use_fewer_cores_is_out_even_if_the_others_are_as_busy():
+    limited = node("bad", state=health(quota_cores=0.2, throttled_percent=90.0), machine=machine(0, cores=1))
+    [bad] = judged(cluster(limited)).out
+    assert bad.slow == []
+    assert [note.kind for note in bad.faults] == ["cpu.quota", "cpu.missing"]
