@@ -291,7 +291,7 @@ def read_cluster_json(path: str) -> ClusterCheckup:
             raise InvalidInput("no checkup of a cluster", where=path, remedy=remedy)
         if body.get("version") != VERSION:
             raise InvalidInput(f"format version {body.get('version')} is not {VERSION}", where=path, remedy=remedy)
-        return msgspec.convert(body["checkup"], ClusterCheckup)
+        return msgspec.convert(body["checkup"], ClusterCheckup, str_keys=True)
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", where=path, remedy=remedy) from error
     except (msgspec.MsgspecError, KeyError) as error:

@@ -16,6 +16,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.health import CpuHealth, DiskHealth, GpuHealth, Health, MemoryHealth
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.note import Note
+from benchwright.doctor.check import noise_of
 from benchwright.doctor.checked_nodes import CheckedNode, ClusterCheckup, NodePair
 from benchwright.doctor.cluster import PARTNERS, _with_pairs, rounds_of_pairs
 from benchwright.doctor.cluster_report import read_cluster_json, rendered
@@ -152,7 +153,9 @@ def test_a_node_that_became_slower_since_then_is_named_even_if_it_was_the_fastes
 
 
 def test_what_is_written_can_be_read_again(tmp_path: Path):
-    verdict = judged(cluster(node("bad", slow=1.3, state=health(quota_cores=0.2)), pairs=pairs_of(["n1", "n2"], set())))
+    noise = noise_of("process.duration", [(1.0, 1.01), (1.02, 1.0), (1.0, 1.0), (1.01, 1.0), (0.99, 1.0), (1.0, 1.03)])
+    bad = node("bad", slow=1.3, state=health(quota_cores=0.2), noise=(noise,))
+    verdict = judged(cluster(bad, pairs=pairs_of(["n1", "n2"], set())))
     file = tmp_path / "then.json"
     file.write_text(rendered(verdict, "json", 80))
     assert read_cluster_json(str(file)) == verdict.checkup
