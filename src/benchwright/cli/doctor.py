@@ -70,7 +70,8 @@ def command(
 ) -> int:
     """Check this machine: hardware, runtimes, samplers and noise, with advice. With --on: a cluster, node beside node.
 
-    To measure the noise, one small program is launched 14 times as if it were two. Nothing is kept. Exit code: 0 fine, or
+    To measure the noise, one small program is launched 14 times as if it were two. Nothing is kept; of a cluster, only how much
+    its nodes differ, for comparisons of runs. Exit code: 0 fine, or
     only warnings; 1 measurements taken now cannot be trusted, or a node is out.
     """
     if values["on"] is None:

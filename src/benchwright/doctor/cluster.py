@@ -20,7 +20,7 @@ from benchwright.core.run import Launch, Result, culprit, why
 from benchwright.doctor.check import noise_between, same_twice
 from benchwright.doctor.checked_nodes import CheckedNode, ClusterCheckup, NodePair, NodeRounds
 from benchwright.doctor.judge_health import judge_gpus, judge_health
-from benchwright.doctor.makes import makes_of
+from benchwright.doctor.makes import FAILED, makes_of
 from benchwright.executors.ssh import ClusterExecutor
 from benchwright.options.table import Options
 
@@ -91,7 +91,9 @@ def _checked(
     notes = [] if health is None else [*judge_health(health, machine), *judge_gpus(health.gpus, health.gpu_trouble)]
     counted = [launch for result in noise for launch in result.counted]
     failed = [(result.benchmark.name, x) for result in (*noise, *suite) if (x := culprit(result.launches))]
-    notes += [Note(kind="launches.failed", text=f"{bench}: {why(x)}", severity="error") for bench, x in failed]
+    notes += [
+        Note(kind=f"launches.{bench}{FAILED}", text=f"{bench}: {why(x)}", severity="error") for bench, x in failed
+    ]
     if counted and (mark := undecided(counted)) is not None:
         notes.append(msgspec.structs.replace(mark, kind=f"launches.{mark.kind}"))
     costs = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.note import Note
 from benchwright.doctor.checked_nodes import ClusterCheckup
 from benchwright.doctor.cluster_verdict import ClusterVerdict, NodeVerdict
+from benchwright.doctor.makes import FAILED
 from benchwright.report.document import Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
 from benchwright.report.figures.axis import reach, ticks
 from benchwright.report.html.pages import page_of
@@ -58,7 +60,7 @@ def _cost(metric: str, medians: Sequence[float]) -> Cell:
     value = statistics.median(medians)
     if metric in _SECONDS:
         return Cell(format_value(value, "s"), value)
-    return Cell(format_value(1 / value, "1/s"), value)
+    return Cell(format_value(1 / value, "items/s"), value)
 
 
 def out_table(nodes: Sequence[NodeVerdict]) -> ReportTable:
@@ -165,6 +167,10 @@ def _bare(note: Note) -> Note:
 
 def _remarks(verdict: ClusterVerdict) -> list[str]:
     texts = [f"· {name} not measured: {why}" for name, why in _grouped(verdict.checkup.skipped)]
+    broken = Counter(
+        n.text for e in verdict.nodes for n in e.node.notes if (n.kind or "").endswith(FAILED) and not e.faults
+    )
+    texts += [f"⚠ failed on {counted(count, 'node')}: {text}" for text, count in broken.items()]
     failed = [pair for pair in verdict.checkup.pairs if pair.problem]
     texts += [f"⚠ {pair.name}: no all-reduce ({pair.problem})" for pair in failed]
     faster = [f"{n.node.name} ({t.metric} {_change(t.ratio)})" for n in verdict.nodes for t in n.tests if t.is_fast]

@@ -10,11 +10,12 @@ from benchwright.core.note import Note
 from benchwright.core.quantities import format_bytes
 from benchwright.doctor.checked_nodes import CheckedNode
 
+FAILED = ".failed"  # ends the kind of a note about a benchmark that failed
 _COMMON = 0.5  # of the others: a note that more of them have is no reason
 _OWN_MAKE = 1 / 3  # of the nodes: so many with fewer GPUs are not broken, but another make
 _LESS_MEMORY = 0.95
-_FAULTS = (".errors", ".link", "launches.failed")  # the node is out, however fast it is
-_QUOTA = "cpu.quota"  # a fault, too, where the others have none
+_FAULTS = (".errors", ".link")  # the node is out, however fast it is
+_UNLIKE_OTHERS = ("cpu.quota", FAILED)  # … where the others have no such thing
 _REASONS = ("cpu.", "heat.", "gpu.", "memory.", "launches.")
 _WEAK = ("cpu.virtual", "cpu.smt", "cpu.turbo", "cpu.clock")
 
@@ -45,7 +46,7 @@ def faults_of(node: CheckedNode, others: Sequence[CheckedNode]) -> list[Note]:
     if node.problem is not None:
         return [Note(text=node.problem, severity="error", kind="node.problem")]
     found = [note for note in _telling(node) if (note.kind or "").endswith(_FAULTS)]
-    found += [note for note in reasons_for(node, others) if note.kind == _QUOTA and others]
+    found += [note for note in reasons_for(node, others) if (note.kind or "").endswith(_UNLIKE_OTHERS) and others]
     if node.machine is None or not others:
         return found
     most = max(len(other.machine.accelerators) for other in others if other.machine is not None)

@@ -200,3 +200,14 @@ def test_a_node_that_may_use_fewer_cores_is_out_even_if_the_others_are_as_busy()
     [bad] = judged(cluster(limited)).out
     assert bad.slow == []
     assert [note.kind for note in bad.faults] == ["cpu.quota", "cpu.missing"]
+
+
+def test_a_benchmark_that_fails_everywhere_is_told_and_one_that_fails_on_one_node_is_its_fault():
+    def failing(count: int) -> ClusterVerdict:
+        note = Note(kind="launches.matmul-fp8.failed", text="matmul-fp8: crashed", severity="error")
+        nodes = tuple(node(f"n{i}", notes=(note,) if i < count else ()) for i in range(6))
+        return judged(replace(cluster(), nodes=nodes))
+
+    assert out(failing(6)) == []
+    assert "failed on 6 nodes: matmul-fp8: crashed" in rendered(failing(6), "screen", 80)
+    assert out(failing(1)) == ["n0"]

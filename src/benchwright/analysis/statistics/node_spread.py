@@ -22,6 +22,7 @@ USUAL_SPREAD = 0.01  # between machines of one make
 _USUAL_FREEDOM = 4.0  # how much that counts: as much as so many degrees of freedom
 _EFFICIENCY = 0.37  # of the median deviation, beside the standard deviation
 _OF_MEDIANS = math.pi / 2  # the variance of a median, beside that of a mean
+_FEW = 6
 _MANY = 10  # nodes, from which on the tails of their spread can be seen
 _OUTER, _OF_OUTER = 0.9, 1.645  # so many of a Gaussian sample are within as many standard deviations
 # The median deviation of n values as an estimate of the standard deviation: its factor for small n (Croux and Rousseeuw 1992).
@@ -77,7 +78,9 @@ def _without_common_rounds(logs: Mapping[str, list[float]]) -> dict[str, list[fl
     """Nodes ran at the same time: what all of them saw in a round, such as a slow file server, is no difference between them."""
     if len({len(values) for values in logs.values()}) > 1:
         return dict(logs)
-    common = [statistics.median(values) for values in zip(*logs.values(), strict=True)]
+    # Of few nodes the median is one of them, which would then seem to have no noise.
+    middle = statistics.median if len(logs) >= _FEW else statistics.fmean
+    common = [middle(values) for values in zip(*logs.values(), strict=True)]
     return {node: [v - c for v, c in zip(values, common, strict=True)] for node, values in logs.items()}
 
 
