@@ -90,6 +90,7 @@ NETWORK = {
     "benchwright/artifacts/sources/cloud.py": "files that a specification names",
     "benchwright/artifacts/sources/web.py": "files that a specification names",
     "benchwright/artifacts/outbox.py": "webhooks",
+    "benchwright/doctor/all_reduce_pair.py": "all-reduce between nodes",
     "benchwright/environments/installers.py": "pip's or uv's indexes",
     "benchwright/executors/android/adb.py": "adb",
     "benchwright/executors/ssh_connection.py": "ssh to nodes",

@@ -1,4 +1,5 @@
-"""Questions to a node without an agent: `python -P node_probe.py look FILE… [-- FOLDER…]` or `… sweep SECONDS TOKEN[=GROUP]…`.
+"""Questions to a node without an agent: `python -P node_probe.py look FILE… [-- FOLDER…]`, `… health FOLDER` or
+`… sweep SECONDS TOKEN[=GROUP]…`.
 
 The answer is one line of JSON after a mark, because a login may print anything first.
 """
@@ -21,18 +22,23 @@ ANSWER = "benchwright answers: "
 
 def look(words: "list[str]") -> "dict[str, Any]":
     """Description of this node, the text of the files before `--`, and the digests of the folders after it."""
-    import msgspec
-
-    from benchwright.agent.machine.fingerprint import read_machine
+    from benchwright.agent.machine.fingerprint import machine_body
     from benchwright.version import __version__
 
     end = words.index("--") if "--" in words else len(words)
     return {
         "version": __version__,
-        "machine": msgspec.to_builtins(read_machine()),
+        "machine": machine_body(),
         "files": {path: _text(path) for path in words[:end]},
         "digests": {path: _digest(path) for path in words[end + 1 :]},
     }
+
+
+def health(folder: str) -> "dict[str, Any]":
+    """The state of this node now; results are kept in `folder`."""
+    from benchwright.agent.machine.health import health_body
+
+    return {"health": health_body(folder)}
 
 
 def sweep(wait_s: float, marks: "list[str]") -> "dict[str, Any]":
@@ -61,5 +67,8 @@ def _digest(folder: str) -> "str | None":
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    answer = look(arguments) if what == "look" else sweep(float(arguments[0]), arguments[1:])
+    if what == "health":
+        answer = health(arguments[0])
+    else:
+        answer = look(arguments) if what == "look" else sweep(float(arguments[0]), arguments[1:])
     sys.stdout.write(ANSWER + json.dumps(answer) + "\n")

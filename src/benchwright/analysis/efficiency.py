@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.analysis.score import process_value
 from benchwright.analysis.summary import launch_value
-from benchwright.core.conditions import OTHERS_PERCENT
+from benchwright.core.conditions import OTHERS_PERCENT, SHARED_NODE
 from benchwright.core.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
 from benchwright.core.launches import by_position
 from benchwright.core.measurement import Measurement
@@ -27,7 +27,7 @@ _SLEEPY = (
     0.2  # of a core over its life; a program that uses less moves bytes as fast even if it sometimes waits for a core
 )
 # Kinds of notes that disqualify a peak.
-_DISTURBED = {"busy", "throttled", "shared", "suspended", "clock"}
+_DISTURBED = {"busy", "throttled", "shared", SHARED_NODE, "suspended", "clock"}
 _PLAIN_ITEMS = "steps/s"  # the unit of a loop that does not know its items
 # Precisions that parts of the work may run in, such as norms and losses under autocast.
 _PARTS_IN = {

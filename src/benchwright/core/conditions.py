@@ -17,11 +17,13 @@ from benchwright.core.metric import CPU_TIME
 from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
+SHARED_NODE = "shared_node"
 # Kinds of Note that make a launch's time say as much about the machine as about the program.
 DISTURBING = {
     "busy": "ran while the machine was busy",
     "throttled": "ran on a throttled GPU",
     "shared": "shared a GPU with another program",
+    SHARED_NODE: "ran on a node that the scheduler also gave to others",
     "suspended": "were suspended for a while",
     "clock": "ran while the machine's clock was changed",
     "mixed": "measured different versions, since the run was resumed with --anyway",

@@ -55,6 +55,8 @@ class CpuHealth(msgspec.Struct, frozen=True, kw_only=True):
     quota_cores: float | None = None  # limit of the control group
     throttled_percent: float | None = None  # share of that quota's periods in which it ran out
     clock_source: str | None = None
+    clock_limit_mhz: float | None = None  # the highest clock that is allowed
+    clock_most_mhz: float | None = None  # … that the processor has
     throttle_events: int | None = None  # how often heat has slowed a core since boot
 
 
@@ -93,6 +95,8 @@ class GpuHealth(msgspec.Struct, frozen=True, kw_only=True):
     throttle_reasons: tuple[str, ...] | None = None  # why its clock is limited now
     power_limit_w: float | None = None
     power_default_w: float | None = None
+    link_width: int | None = None  # lanes of its PCI Express link
+    link_width_most: int | None = None  # … that it and its slot could use
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasur
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
 from benchwright.core.registry import Registry
-from benchwright.core.run import Launch, Run
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.summary import Interval
 from benchwright.doctor.judge_health import judge_gpus, judge_health, named, ok
 from benchwright.executors.base import Executor
@@ -236,9 +236,7 @@ def measure_noise(measure: Measure) -> tuple[list[Noise], list[Note]]:
     try:
         with tempfile.TemporaryDirectory(prefix="benchwright-doctor-", ignore_cleanup_errors=True) as folder:
             run = _measure_same_twice(measure, Path(folder))
-        pairs = pairs_of(run)
-        found = [noise_of(metric, [(a[metric], b[metric]) for a, b in pairs]) for metric in _METRICS]
-        noise = [one for one in found if one is not None]
+        noise = noise_between(run.results)
         if noise:
             return noise, []
         problem = next((r.detail for r in run.results if r.detail), "the launches gave no times")
@@ -250,23 +248,34 @@ def measure_noise(measure: Measure) -> tuple[list[Noise], list[Note]]:
     return [], [Note(kind="noise.launches", severity="error", text=f"not measured: {problem}", remedy=remedy)]
 
 
+def noise_between(results: Sequence[Result]) -> list[Noise]:
+    """Of two results of one program whose launches alternated."""
+    pairs = pairs_of(results)
+    found = [noise_of(metric, [(a[metric], b[metric]) for a, b in pairs]) for metric in _METRICS]
+    return [one for one in found if one is not None]
+
+
 def _measure_same_twice(measure: Measure, folder: Path) -> Run:
+    return measure(same_twice(str(folder)), BaseFolder(folder))
+
+
+def same_twice(folder: str, pairs: int = PAIRS) -> Options:
+    """One small program measured as if it were two, in pairs of launches."""
     line = shlex.join([sys.executable, "-I", "-S", "-c", _PROGRAM])
-    options = Options(
+    return Options(
         commands=(line, line),
-        cwd=str(folder),
+        cwd=folder,
         timeout=_TIMEOUT_S,
-        repeat=PAIRS,
+        repeat=pairs,
         warmup_runs=1,
         interleave=True,
         discard_logs=True,
     )
-    return measure(options, BaseFolder(folder))
 
 
-def pairs_of(run: Run) -> list[tuple[dict[str, float], dict[str, float]]]:
+def pairs_of(results: Sequence[Result]) -> list[tuple[dict[str, float], dict[str, float]]]:
     """The times of neighbouring launches: one of the first benchmark, one of the second."""
-    first, second = run.results
+    first, second = results
     partners = {launch.block: launch for launch in second.counted}
     return [(_times(launch), _times(partners[launch.block])) for launch in first.counted if launch.block in partners]
 

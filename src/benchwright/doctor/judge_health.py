@@ -32,6 +32,7 @@ def judge_health(health: Health, machine: Machine) -> list[Note]:
             "cpu.quota": _quota(cpu, machine.cores_total),
             "cpu.smt": _smt(cpu.smt),
             "cpu.clock": _clock(cpu.clock_source),
+            "cpu.limit": _clock_limit(cpu),
             "cpu.slowed": _slowed_cores(cpu.throttle_events),
             "cpu.virtual": _virtual(machine.virtual),
             "heat.zones": _heat(health.zones),
@@ -135,6 +136,16 @@ def _clock(source: str | None) -> Note | None:
         text=f"{source}: reading the time costs a microsecond or more",
         remedy="short steps look longer; check whether the kernel offers tsc (dmesg | grep -i tsc)",
     )
+
+
+def _clock_limit(cpu: CpuHealth) -> Note | None:
+    limit, most = cpu.clock_limit_mhz, cpu.clock_most_mhz
+    if limit is None or most is None:
+        return None
+    if limit > 0.98 * most:
+        return ok(f"clock up to {most:,.0f} MHz")
+    text = f"the clock is limited to {limit:,.0f} of {most:,.0f} MHz"
+    return Note(text=text, remedy=f"sudo cpupower frequency-set -u {most:.0f}MHz, or compare only under this limit")
 
 
 def _slowed_cores(events: int | None) -> Note | None:
@@ -275,6 +286,7 @@ def judge_gpus(gpus: tuple[GpuHealth, ...], trouble: str | None) -> list[Note]:
                 f"gpu.{gpu.index}.heat": _gpu_heat(gpu),
                 f"gpu.{gpu.index}.power": _power(gpu),
                 f"gpu.{gpu.index}.errors": _errors(gpu),
+                f"gpu.{gpu.index}.link": _link(gpu),
                 f"gpu.{gpu.index}.persistence": _persistence(gpu),
             }
         )
@@ -341,6 +353,15 @@ def _errors(gpu: GpuHealth) -> Note | None:
         text=f"{gpu.uncorrected_errors} uncorrected memory errors",
         remedy=f"reset it (sudo nvidia-smi -r -i {gpu.index}) or restart the machine; if they return, replace it",
     )
+
+
+def _link(gpu: GpuHealth) -> Note | None:
+    if gpu.link_width is None or gpu.link_width_most is None:
+        return None
+    if gpu.link_width >= gpu.link_width_most:
+        return ok(f"{gpu.link_width} lanes")
+    text = f"its link has {gpu.link_width} of {gpu.link_width_most} lanes"
+    return Note(text=text, remedy="copies are slower; reseat the card, and check the slot and its riser")
 
 
 def _persistence(gpu: GpuHealth) -> Note | None:

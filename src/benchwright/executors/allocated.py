@@ -52,6 +52,10 @@ class AllocatedExecutor(ClusterExecutor):
             for place, (name, granted) in enumerate(zip(self._planned_names(), self._names, strict=False))
         )
 
+    def others_on(self, job: Job) -> tuple[str, ...]:
+        """See `Allocating`: none, where whole nodes are lent."""
+        return ()
+
     def _planned_names(self) -> list[str]:
         """What plans call the nodes, the same in every attempt: as in the system file, or by their places."""
         asked = [node.name for node in self._site.system.nodes]
@@ -64,6 +68,11 @@ class AllocatedExecutor(ClusterExecutor):
         if problems := self._start_agents(self._names):
             raise CannotMeasure("; ".join(problems.values()))
         return machine
+
+    def usable(self) -> tuple[dict[str, Machine], dict[str, str]]:
+        self._allocate()
+        found, problems = super().usable()
+        return found, problems | self._start_agents(list(found))  # as above
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if not self._stops and any(job.phase != MAKES_DATA for job in jobs):

@@ -76,13 +76,17 @@ class Allocating(Protocol):
         """
         ...
 
+    def others_on(self, job: Job) -> tuple[str, ...]:
+        """Jobs of others that the scheduler ran on the node of this one, which has just ended, by their numbers."""
+        ...
+
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet.
     `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there.
     `named_system`: reads the system file that the environment names, for the key of a machine that `--on` names.
 
-    For schedulers: how many `nodes` to ask for, for how long to wait for them at most, and options of Slurm's own."""
+    For schedulers: how many `nodes` to ask for (0: all there are), for how long to wait for them at most, and options of Slurm's own."""
 
     folder: str | None = None
     remote_dir: str | None = None

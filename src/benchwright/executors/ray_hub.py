@@ -88,9 +88,10 @@ class Relay:
 
 
 def whole_nodes(nodes: list[dict[str, Any]], count: int) -> list[dict[str, float]]:
-    """What to ask for to get `count` whole nodes: alike ones if there are enough, else the largest."""
+    """What to ask for to get `count` whole nodes (0: all): alike ones if there are enough, else the largest."""
     made = [{kind: n["Resources"].get(kind, 0.0) for kind in ("CPU", "GPU")} for n in nodes if n["Alive"]]
     made = sorted((m for m in made if m["CPU"]), key=lambda m: (m["GPU"], m["CPU"]), reverse=True)
+    count = count or len(made)
     for (cpus, gpus), number in Counter((m["CPU"], m["GPU"]) for m in made).items():
         if number >= count:
             made = [{"CPU": cpus, "GPU": gpus}] * count
@@ -109,7 +110,7 @@ def reserve(count: int) -> dict[str, tuple[Any, str]]:
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     bundles = whole_nodes(ray.nodes(), count)
-    if len(bundles) < count:
+    if len(bundles) < max(count, 1):
         raise RuntimeError(f"the cluster has {len(bundles)} nodes with CPUs, and {count} were asked for")
     group = placement_group(bundles, strategy="STRICT_SPREAD")
     waited = 0.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.job import Job, Outcome
 from benchwright.core.system import Node
 from benchwright.executors.agent_process import new_token
 from benchwright.executors.allocated import AllocatedExecutor
@@ -19,8 +21,10 @@ from benchwright.executors.slurm_commands import (
     JOB_NAME,
     JobState,
     JobWatch,
+    Neighbours,
     cancel,
     check_programs,
+    count_nodes,
     hostnames,
     submit,
 )
@@ -43,6 +47,8 @@ class SlurmExecutor(AllocatedExecutor):
         self._held: Allocation | None = None
         self._record: str | None = None  # the folder of the run
         self._sign = ""  # the file to which the holder writes its nodes
+        self._neighbours: Neighbours | None = None
+        self._others: list[dict[str, tuple[str, ...]]] = [{}]
         self._same: tuple[str, ...] = ()  # nodes of an earlier attempt: a run is measured on one set of machines
 
     def allocate(self, folder: str, listener: Listener) -> tuple[Node, ...]:
@@ -52,11 +58,27 @@ class SlurmExecutor(AllocatedExecutor):
         end_allocations(folder)
         return super().allocate(folder, listener)
 
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        self._look_around()
+        outcomes = super().run(jobs, listener)
+        self._look_around()
+        return outcomes
+
+    def _look_around(self) -> None:
+        """Who else was on the nodes when the last launch began or ended."""
+        if self._neighbours is not None:
+            self._others = [self._others[-1], self._neighbours.look()]
+
+    def others_on(self, job: Job) -> tuple[str, ...]:
+        """See `Allocating`."""
+        return tuple(dict.fromkeys(other for seen in self._others for other in seen.get(self._node_of(job), ())))
+
     def _grant(self) -> dict[str, Connection]:
         watch = self._asked()
         names = hostnames(self._wait(watch).nodes)
         if self._held is not None:
             self._write_down(msgspec.structs.replace(self._held, nodes=tuple(names)))
+        self._neighbours = Neighbours(watch.number, names, watch.may_ask_at, watch.seen)
         return {name: SlurmConnection(name, watch.number, self._python) for name in names}
 
     def _asked(self) -> JobWatch:
@@ -67,7 +89,8 @@ class SlurmExecutor(AllocatedExecutor):
         self._sign = os.path.join(self._site.folder, f".granted-{token}") if self._site.folder else ""
         name = f"{JOB_NAME}-{token}"
         same = (f"--nodelist={','.join(self._same)}",) if self._same else ()
-        number = submit(self._site.nodes, self._partition, (*same, *self._site.slurm), name, self._sign)
+        count = self._site.nodes or count_nodes(self._partition)
+        number = submit(count, self._partition, (*same, *self._site.slurm), name, self._sign)
         self._write_down(Allocation(scheduler=SCHEDULER, number=number, name=name))
         return JobWatch(number, self._sign)
 
@@ -117,7 +140,7 @@ def open_executor(argument: str, site: Site) -> Executor:
     job = argument.removeprefix(_JOB) if argument.startswith(_JOB) else None
     if job is not None and not job.isdigit():
         raise InvalidInput(f"'{job}' is not the number of a job", where="--on slurm", remedy="write slurm:job=1234")
-    if job is not None and (site.slurm or site.nodes != 1):
+    if job is not None and (site.slurm or site.nodes > 1):
         raise InvalidInput(
             "that allocation is already made", where="--on slurm:job=ID", remedy="leave --nodes and --slurm out"
         )

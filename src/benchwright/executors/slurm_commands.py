@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -16,6 +17,10 @@ from benchwright.core.errors import CannotMeasure
 ASK_S = 30.0  # between questions to the controller, which serves a whole cluster
 _FIRST_ASK_S = 4.0  # batch jobs are scheduled within 3 s of their submission, unless configured otherwise
 _LIMIT_S = 60.0
+_QUICK_S, _PATIENCE = (
+    10.0,
+    10,
+)  # for what may remain unknown: how long an answer may take, and how much later to ask again
 _PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "scontrol")
 _DEFAULT_TIME = "4:00:00"
 JOB_NAME = "benchwright"
@@ -36,6 +41,8 @@ done
 """
 # States of a job that has nodes, and of one that may get some. In all others it has ended.
 _HAS_NODES = "RUNNING"
+_ON_NODES = (_HAS_NODES, "SUSPENDED", "COMPLETING")
+_ROW = "%A|%T|%r|%N"
 _WAITS = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED")
 # Reasons for which a job waits for ever.
 _HOPELESS = re.compile(
@@ -105,14 +112,67 @@ def hostnames(nodes: str) -> list[str]:
     return done.stdout.split()
 
 
+def count_nodes(partition: str) -> int:
+    """Of a partition, or of the default one: those that are up."""
+    words = ["sinfo", "--noheader", "--responding", "--states=idle,mixed,allocated,completing", "--format=%P|%D"]
+    done = _run([*words, *([f"--partition={partition}"] if partition else [])])
+    rows = [line.partition("|") for line in done.stdout.split()]
+    found = sum(int(count) for name, _, count in rows if count.isdigit() and (partition or name.endswith("*")))
+    if not found:
+        raise CannotMeasure(f"sinfo shows no nodes that are up ({_last_line(done)}); say how many with --nodes")
+    return found
+
+
+class Neighbours:
+    """Jobs of others on nodes of ours, by node, as squeue saw them half a minute ago at most. `seen`: what it has just said."""
+
+    def __init__(self, own: str, nodes: Sequence[str], ask_at: float, seen: str = "") -> None:
+        self._own, self._nodes, self._ask_at = own, nodes, ask_at
+        self._known = self._read(seen)
+
+    def look(self) -> dict[str, tuple[str, ...]]:
+        now = time.monotonic()
+        if now < self._ask_at:
+            return self._known
+        self._ask_at = now + _PATIENCE * ASK_S  # unless it answers: launches wait for it
+        words = ["squeue", "--noheader", f"--format={_ROW}", f"--nodelist={','.join(self._nodes)}"]
+        with suppress(CannotMeasure):
+            done = _run(words, limit_s=_QUICK_S)
+            if done.returncode == 0:
+                self._known, self._ask_at = self._read(done.stdout), now + ASK_S
+        return self._known
+
+    def _read(self, printed: str) -> dict[str, tuple[str, ...]]:
+        rows = _rows(printed)
+        others = [(job, nodes) for job, state, _, nodes in rows if job != self._own and state in _ON_NODES]
+        found = {node: tuple(job for job, nodes in others if _holds(nodes, node)) for node in self._nodes}
+        return {node: jobs for node, jobs in found.items() if jobs}
+
+
+def _rows(printed: str) -> list[list[str]]:
+    """Number, state, reason and nodes of jobs, as `_ROW` has them."""
+    rows = [line.strip().split("|", 3) for line in printed.splitlines()]
+    return [row for row in rows if len(row) == 4 and row[0].isdigit() and row[1].isupper()]
+
+
+def _holds(nodes: str, node: str) -> bool:
+    """Whether a list expression, `a[1-2],b`, holds a node."""
+    parts = re.split(r",(?![^\[]*\])", nodes)
+    if not any(node.startswith(part.partition("[")[0]) for part in parts):
+        return False
+    return node in (hostnames(nodes) if "[" in nodes else parts)
+
+
 class JobWatch:
     """Follows one job. `sign`: the file to which a new holder writes its nodes, on a file system that is shared; elsewhere
-    squeue is asked, at most once in half a minute."""
+    squeue is asked, at most once in half a minute. Of a job that is not ours (`sign` None) it is asked about all others, too."""
 
     def __init__(self, number: str, sign: str | None = None) -> None:
         self.number = number
         self._sign = sign
         self._ask_at = time.monotonic() + (0.0 if sign is None else _FIRST_ASK_S)
+        self.seen = ""  # all that squeue said last
+        self.may_ask_at = time.monotonic()  # whoever wants to know more of the controller
 
     def look(self) -> JobState | None:
         """None: nothing new is known."""
@@ -122,18 +182,19 @@ class JobWatch:
         now = time.monotonic()
         if now < self._ask_at:
             return None
-        self._ask_at = now + ASK_S
-        words = ["squeue", "--noheader", f"--jobs={self.number}", "--states=all", "--format=%T|%r|%N"]
+        self._ask_at = self.may_ask_at = now + ASK_S
+        words = ["squeue", "--noheader", "--states=all", f"--format={_ROW}"]
+        words += [] if self._sign is None else [f"--jobs={self.number}"]
         try:
             done = _run(words, limit_s=max(ASK_S - 5.0, 5.0))
         except CannotMeasure:
             return None  # a slow controller answers later
         if done.returncode != 0:
             return JobState("GONE") if "Invalid job id" in done.stderr else None
-        words = done.stdout.strip().split("|", 2)
-        if len(words) < 3 or not words[0].isupper():
-            return None if words[0] else JobState("GONE")
-        return JobState(*words)
+        self.seen = done.stdout
+        rows = _rows(done.stdout)
+        own = next((JobState(*row[1:]) for row in rows if row[0] == self.number), None)
+        return own if own is not None or (done.stdout.strip() and not rows) else JobState("GONE")
 
 
 def _whole_line(path: str) -> str:

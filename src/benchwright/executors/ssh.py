@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 import msgspec
 
@@ -22,7 +23,7 @@ from benchwright.core.errors import CannotMeasure
 from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import MAKES_DATA, Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.system import System
+from benchwright.core.system import Node, System
 from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
 from benchwright.executors.agent_process import SILENCE_S, AgentProcess, agent_words, listen, new_token
 from benchwright.executors.base import Listener
@@ -32,10 +33,11 @@ from benchwright.executors.local import HERE
 from benchwright.executors.remote_node import RemoteNode
 from benchwright.executors.returned_files import ReturnedFiles
 from benchwright.executors.transfer.environments import NoPython
-from benchwright.executors.via_connection import connection_to
+from benchwright.executors.via_connection import ViaConnection, connection_to
 
 _VISIT_S = 60.0
 _START_S = 60.0
+REFUSED = "not started, because another node cannot be used: "
 _SWEEP_WAIT_S = 10.0  # for supervisors without an agent to end their jobs themselves
 
 
@@ -82,6 +84,24 @@ class ClusterExecutor(AgentExecutor):
             raise CannotMeasure("; ".join(problems.values()))
         names = [node.name for node in self._system.nodes] or [HERE]
         return {name: self._machine_here() if name in self._here else self._machines[name] for name in names}
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self._system.nodes
+
+    def usable(self) -> tuple[dict[str, Machine], dict[str, str]]:
+        """The machines of nodes that can be used, and why others cannot."""
+        problems = self._look_at([name for name in self._connections if name not in self._machines], (), ())
+        names = [node.name for node in self._system.nodes if node.name not in problems]
+        return {n: self._machine_here() if n in self._here else self._machines[n] for n in names}, problems
+
+    def ask_all(self, nodes: Sequence[str], *question: str) -> dict[str, dict[str, Any] | str]:
+        """The answers of these nodes to a question (see `node_probe`), asked of all at once, or why there is none."""
+        here = {n: ViaConnection(Node(name=n, ip=n, via=("env",)), self._python) for n in nodes if n in self._here}
+        visits = {n: (here.get(n) or self._connections[n]).start_visit(*question) for n in nodes}
+        wait_for(list(visits.values()), _VISIT_S, lambda: self._stops > 0)
+        answers = {node: visit.finish() for node, visit in visits.items()}
+        return {node: why if answer is None else answer for node, (answer, why) in answers.items()}
 
     def _machine_here(self) -> Machine:
         if HERE not in self._machines:
@@ -325,6 +345,6 @@ def _as_word(mark: Mark) -> str:
 
 def _refuse(launch: OpenJobs, problems: Mapping[str, str]) -> None:
     """Starts nothing unless everything can start: processes of one launch may wait for each other."""
-    others = "not started, because another node cannot be used: " + "; ".join(problems.values())
+    others = REFUSED + "; ".join(problems.values())
     for job_id in list(launch.open):
         launch.finish(Outcome(job=job_id, detail=problems.get(launch.nodes[job_id], others)))

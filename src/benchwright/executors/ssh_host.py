@@ -23,6 +23,7 @@ from benchwright.core.system import Node, System
 from benchwright.executors.base import Executor, Listener, Site
 from benchwright.executors.boards.executor import BoardExecutor
 from benchwright.executors.boards.shell_board import ShellBoard
+from benchwright.executors.registry import EXECUTORS
 from benchwright.executors.ssh import ClusterExecutor
 from benchwright.executors.via_connection import connection_to
 
@@ -113,6 +114,27 @@ def open_executor(argument: str, site: Site) -> Executor:
     system = site.system if site.system.nodes or site.system.sshkey else site.named_system()
     via = next((node for node in system.nodes if node.via and node.name == argument), None)
     return HostExecutor(via or node_named(argument), msgspec.structs.replace(site, system=system))
+
+
+def open_nodes(on: str, site: Site) -> ClusterExecutor:
+    """All nodes that `--on` names, at once: `ssh:HOST,HOST`, those of the system file, or what a scheduler has."""
+    name, _, argument = on.partition(":")
+    if name == "ssh" and argument:
+        named = {node.name: node for node in site.system.nodes}
+        nodes = tuple(named.get(word) or node_named(word) for word in argument.split(","))
+        system = msgspec.structs.replace(site.system, nodes=nodes)
+        return ClusterExecutor(system, folder=site.folder, remote_dir=site.remote_dir)
+    executor = EXECUTORS.load(name, where="--on")(argument, site)
+    if not isinstance(executor, ClusterExecutor):
+        raise InvalidInput(
+            f"'{on}' has no nodes to compare", where="--on", remedy="write slurm, ray, ssh or ssh:HOST,HOST"
+        )
+    return executor
+
+
+def names_nodes(on: str | None) -> bool:
+    """Whether `--on` means nodes of which there are several: for those that `open_nodes` opens."""
+    return on is not None and on.partition(":")[0] in ("ssh", "slurm", "ray")
 
 
 def node_on(on: str) -> Node:

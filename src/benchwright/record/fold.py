@@ -6,6 +6,7 @@ from array import array
 
 import msgspec
 
+from benchwright.core.conditions import SHARED_NODE
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.note import Note
 from benchwright.core.reported import Reported
@@ -18,6 +19,7 @@ from benchwright.record.standstill import is_late
 from benchwright.record.stream_file import Event
 
 _MOST_NOTES = 20
+_MOST_JOBS = 5
 
 
 class Fold(msgspec.Struct):
@@ -82,6 +84,8 @@ class Fold(msgspec.Struct):
                 self.lost += event.get("events", 1)
             case "pause":
                 self.pauses.append(event)
+            case "shared":
+                self._add_shared(event)
             case "extraction":
                 self.extraction = event
             case "start":
@@ -147,6 +151,12 @@ class Fold(msgspec.Struct):
         except BenchwrightError as error:
             self.notes.append(Note(text=f"what it reported cannot be read: {error.args[0]}"))
             return None
+
+    def _add_shared(self, event: Event) -> None:
+        """Jobs of others on the node, as the scheduler said."""
+        jobs = [str(job) for job in event["jobs"]]
+        named = f"job{'s' if len(jobs) > 1 else ''} {', '.join(jobs[:_MOST_JOBS])}"
+        self.notes.append(Note(text="shared its node with jobs of others", evidence=named, kind=SHARED_NODE))
 
     def _add_message(self, event: Event) -> None:
         said = ("info", "warning", "error") if event.get("source") == "iterate" else ("warning", "error")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchwright.results import kept_runs as kept_runs
     from benchwright.results import machines as machines
     from benchwright.results import missing_module as missing_module
+    from benchwright.results import node_spreads as node_spreads
     from benchwright.results import peaks as peaks
     from benchwright.results import rebuild as rebuild
     from benchwright.results import run_digest as run_digest

@@ -37,6 +37,7 @@ from benchwright.report.comparison import (
     comparison_text,
 )
 from benchwright.report.html.comparison import comparison_html
+from benchwright.results.node_spreads import on_two_nodes, spread_for
 
 # Which metrics of a run are compared, and which of them its benchmarks are about.
 
@@ -234,7 +235,7 @@ def compare_runs(
             runs[0],
             treatment,
             margin=DEFAULT_MARGIN if margin is None else margin,
-            run_to_run=run_to_run,
+            run_to_run=_between_nodes(runs[0], treatment, run_to_run, anyway=anyway),
             metrics=chosen.metrics,
             needed=chosen.needed,
         )
@@ -248,6 +249,21 @@ def compare_runs(
             )
         found.append(comparison)
     return found
+
+
+def _between_nodes(control: Run, treatment: Run, run_to_run: float, *, anyway: bool) -> float:
+    """What an unchanged program may differ by: on two nodes of a cluster also what those do."""
+    if not on_two_nodes(control, treatment):
+        return run_to_run
+    spread = spread_for(control, treatment)
+    if spread is None and not anyway and control.machine.fingerprint == treatment.machine.fingerprint:
+        hosts = f"{control.machine.hostname} and {treatment.machine.hostname}"
+        raise InvalidInput(
+            f"{control.id} and {treatment.id} ran on two nodes ({hosts}), and how much such nodes differ is not known",
+            where="compare",
+            remedy="measure it with 'benchwright doctor --on', run both on one node, or use --anyway",
+        )
+    return run_to_run if spread is None else max(run_to_run, spread.allowance)
 
 
 def compare_commands(run: Run) -> list[Comparison]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from benchwright.runner import in_process_model as in_process_model
     from benchwright.runner import matrix as matrix
     from benchwright.runner import measure as measure
+    from benchwright.runner import node_rounds as node_rounds
     from benchwright.runner import notebook as notebook
     from benchwright.runner import prebuild as prebuild
     from benchwright.runner import progress as progress

@@ -30,7 +30,7 @@ from benchwright.runner.growth import PendingScripts, scripts_left, with_more
 from benchwright.runner.hooks import HookRunner
 from benchwright.runner.prebuild import BuildsAhead, empty_folder, remove_folder, still_to_launch, write_file
 from benchwright.runner.readiness import Cooldown, busy_notes, clear_leftovers, not_ready, refuse_if_none_is_ready
-from benchwright.runner.recorder import ImmediateRecorder, RunWriter, add_examined, recorded
+from benchwright.runner.recorder import ImmediateRecorder, RunWriter, add_examined, add_neighbours, recorded
 from benchwright.runner.stop import LaunchStopper
 from benchwright.runs.assembly import RunParts, assemble
 from benchwright.runs.base_folder import BaseFolder
@@ -339,6 +339,8 @@ class _Measurement:
 
     def _examine(self, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
         add_examined(jobs, outcomes.values(), self.benchmarks)
+        if isinstance(self.executor, Allocating):
+            add_neighbours(jobs, self.executor)
         if self.probe.was_changed():
             names = ", ".join(job.id for job in jobs)
             text = f"benchprobe's own files were changed while {names} ran; they were restored before the next launch"

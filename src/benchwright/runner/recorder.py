@@ -11,7 +11,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
-from benchwright.executors.base import Listener
+from benchwright.executors.base import Allocating, Listener
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import kind_of
 from benchwright.record import append_events, record_stream
@@ -57,6 +57,13 @@ def add_examined(jobs: Sequence[Job], outcomes: Iterable[Outcome], benchmarks: M
         if job.id in ended_well:
             benchmark = benchmarks[job.benchmark]
             append_events(job.stream, kind_of(benchmark).examined(benchmark, job))
+
+
+def add_neighbours(jobs: Sequence[Job], executor: Allocating) -> None:
+    """Adds jobs of others that a scheduler ran on the same nodes."""
+    for job in jobs:
+        if others := executor.others_on(job):
+            append_events(job.stream, [{"event": "shared", "jobs": list(others)}])
 
 
 def recorded(job: Job, outcome: Outcome | None, benchmarks: Mapping[str, Benchmark], checksums: Checksums) -> Launch:

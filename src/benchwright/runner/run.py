@@ -218,15 +218,19 @@ def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> Abst
     return executor_for(_settings_of(resolved, order), order.base) if given is None else nullcontext(given)
 
 
-def executor_for(options: Options, base: BaseFolder) -> Executor:
-    """The executor that `--on` names; without it the nodes of the system file, else this machine."""
-    site = Site(
+def site_for(options: Options, base: BaseFolder) -> Site:
+    return Site(
         folder=str(base.path),
         remote_dir=options.remote_dir,
         nodes=options.nodes,
         wait_s=options.wait,
         slurm=options.slurm,
     )
+
+
+def executor_for(options: Options, base: BaseFolder) -> Executor:
+    """What `--on` names; without it the nodes of the system file, else this machine."""
+    site = site_for(options, base)
     if options.suite_paths is not None:
         return open_executor(options.on, msgspec.structs.replace(site, system=options.suite_paths.system))
     return open_executor(options.on, msgspec.structs.replace(site, named_system=_named_system))

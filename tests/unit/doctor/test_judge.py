@@ -24,6 +24,8 @@ CALM = Health(
         steal_percent=0.0,
         pressure=Pressure(some_percent=0.0),
         clock_source="tsc",
+        clock_limit_mhz=3500.0,
+        clock_most_mhz=3500.0,
         throttle_events=0,
     ),
     memory=MemoryHealth(
@@ -136,6 +138,8 @@ GPU = GpuHealth(
     throttle_reasons=(),
     power_limit_w=700.0,
     power_default_w=700.0,
+    link_width=16,
+    link_width_most=16,
 )
 
 
@@ -154,6 +158,7 @@ def test_a_calm_gpu_is_fine_and_one_that_tells_nothing_unknown():
         ({"temperature_c": 80.0}, "gpu.1.heat", "warning"),
         ({"power_limit_w": 500.0}, "gpu.1.power", "warning"),
         ({"uncorrected_errors": 1}, "gpu.1.errors", "error"),
+        ({"link_width": 8}, "gpu.1.link", "warning"),
         ({"persistent": False}, "gpu.1.persistence", "warning"),
     ],
 )

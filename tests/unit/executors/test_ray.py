@@ -132,3 +132,4 @@ def test_whole_nodes_that_are_alike_are_preferred():
     assert whole_nodes(nodes, 2) == [{"CPU": 8, "GPU": 4}] * 2
     assert whole_nodes(nodes, 3) == [{"CPU": 8, "GPU": 4}, {"CPU": 8, "GPU": 4}, {"CPU": 64}]
     assert len(whole_nodes(nodes, 4)) == 3
+    assert whole_nodes(nodes, 0) == whole_nodes(nodes, 3)  # all there are

@@ -341,3 +341,35 @@ def test_without_slurm_the_message_says_where_to_run(monkeypatch, tmp_path):
         CannotMeasure, match="sbatch, squeue, srun, scancel, scontrol: not found; run benchwright where"
     ):
         open_executor("slurm", Site())
+
+
+def test_jobs_of_others_on_the_node_are_known_without_asking_twice(cluster, site, make_job, tmp_path, monkeypatch):
+    programs, real = tmp_path / "programs", cluster.call("sh", "-c", "command -v squeue").strip()
+    programs.mkdir()
+    (programs / "squeue").write_text(f'#!/bin/sh\necho asked >>{tmp_path}/asked\nexec {real} "$@"\n')
+    (programs / "squeue").chmod(0o755)
+    small = ("sbatch", "--parsable", "--nodelist=n2", "--ntasks=1", "--mem=100", "--time=5", "--output=/dev/null")
+    ours, other = (cluster.call(*small, "--wrap=sleep 300").strip() for _ in range(2))
+    wait_until(lambda: cluster.call("squeue", "--noheader", "--format=%T").split() == ["RUNNING"] * 2, "both run")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    job = make_job("true")
+    with open_executor(f"slurm:job={ours}", replaced(site, slurm=())) as executor:
+        executor.allocate(str(tmp_path), Listener())
+        assert executor.run([job], Listener())[0].exit_code == 0
+        assert executor.others_on(job) == (other,)
+    assert (tmp_path / "asked").read_text().split() == ["asked"]
+    cluster.call("scancel", ours, other)
+
+
+SQUEUE = "7|RUNNING|None|n[1-2]\n8|RUNNING|None|n1\n9|PENDING|Priority|\n10|COMPLETING|None|m1,n2\n11|RUNNING|None|n11\nnonsense\n"
+
+
+def test_what_squeue_says_of_other_jobs_is_read_by_node(cluster):
+    seen = slurm_commands.Neighbours("7", ["n1", "n2"], time.monotonic() + 60, SQUEUE)
+    assert seen.look() == {"n1": ("8",), "n2": ("10",)}
+    others = slurm_commands.Neighbours("8", ["n1", "n2"], time.monotonic() + 60, SQUEUE)
+    assert others.look() == {"n1": ("7",), "n2": ("7", "10")}
+
+
+def test_a_partition_knows_how_many_nodes_are_up(cluster):
+    assert slurm_commands.count_nodes("") == slurm_commands.count_nodes("short") == 2

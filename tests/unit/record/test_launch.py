@@ -10,7 +10,9 @@ import msgspec
 import pytest
 from builders import benchmark
 
+from benchwright.analysis.comparison.disturbed import disturbs
 from benchwright.analysis.summary import launch_value
+from benchwright.core.conditions import conditions_of
 from benchwright.core.job import Job, JobBarrier
 from benchwright.core.metric import MetricSpec
 from benchwright.core.note import Note
@@ -989,3 +991,16 @@ def test_steps_that_take_longer_than_the_program_lived_are_invalid() -> None:
     launch = recorded(loop(), steps("measured", [SECOND] * 5))
     assert launch.reason is Reason.INVALID
     assert "its steps add up to 5 s, but the program ran for 2 s" in (launch.detail or "")
+
+
+def test_a_launch_on_a_node_with_jobs_of_others_is_marked_and_decides_nothing() -> None:
+    """As the scheduler told the main process, which adds it once the stream has ended."""
+    launch = record_launch([START, END, {"event": "shared", "jobs": ["12", "14"]}], JOB, benchmark(), kind_of)
+    assert launch.status is Status.OK
+    [mark] = [note for note in launch.notes if note.kind == "shared_node"]
+    assert mark.evidence == "jobs 12, 14"
+    kinds = frozenset(conditions_of(launch).disturbed)
+    assert kinds == {"shared_node"}
+    assert disturbs(kinds, "process.cpu_time", "s")  # caches are shared, too
+    assert disturbs(kinds, "process.duration", "s")
+    assert not disturbs(kinds, "loss", None)

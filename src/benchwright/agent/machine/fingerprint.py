@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+import msgspec
+
 from benchwright.agent.machine.control_group import read_cpu_quota, read_memory_limits
 from benchwright.agent.machine.nvml import as_text, find_handles, open_nvml
 from benchwright.agent.machine.other_gpus import amd_gpus, intel_gpus, open_amdsmi
@@ -38,6 +40,12 @@ def read_machine() -> Machine:
         virtual=_virtual(),
         platform=platform_name(f"{_platform()}-{_cpu_name() or ''}"),
     )
+
+
+def machine_body() -> dict[str, Any]:
+    """The same, to be sent."""
+    body: dict[str, Any] = msgspec.to_builtins(read_machine())
+    return body
 
 
 def machine_uptime_s() -> float:

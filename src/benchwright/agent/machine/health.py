@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import msgspec
+
 from benchwright.agent.machine.control_group import read_cpu_quota, read_memory_limits, read_throttled_percent
 from benchwright.agent.machine.nvml import as_text, find_handles, open_nvml, throttle_bits
 from benchwright.agent.processes.kernel import list_folder, read_number, read_text
@@ -94,6 +96,8 @@ def read_gpu(nvml: Any, index: int, handle: object) -> GpuHealth:
         throttle_reasons=ask(lambda: _throttle_reasons(nvml, handle)),
         power_limit_w=None if limit_mw is None else limit_mw / 1000,
         power_default_w=None if default_mw is None else default_mw / 1000,
+        link_width=ask(lambda: int(nvml.nvmlDeviceGetCurrPcieLinkWidth(handle))),
+        link_width_most=ask(lambda: int(nvml.nvmlDeviceGetMaxPcieLinkWidth(handle))),
     )
 
 
@@ -131,6 +135,12 @@ def read_health(
     )
 
 
+def health_body(folder: str) -> dict[str, Any]:
+    """The same, to be sent."""
+    body: dict[str, Any] = msgspec.to_builtins(read_health(folder))
+    return body
+
+
 def read_cpu(root: str, before: CpuTicks | None = None, after: CpuTicks | None = None) -> CpuHealth:
     """The cores; how busy they were between `before` and `after`."""
     governors: dict[str, int] = {}
@@ -150,6 +160,8 @@ def read_cpu(root: str, before: CpuTicks | None = None, after: CpuTicks | None =
         quota_cores=read_cpu_quota(root),
         throttled_percent=read_throttled_percent(root),
         clock_source=read_text(_at(root, _CLOCK_SOURCE)),
+        clock_limit_mhz=_read_clock_mhz(root, "scaling_max_freq"),
+        clock_most_mhz=_read_clock_mhz(root, "cpuinfo_max_freq"),
         throttle_events=_read_throttle_events(root),
     )
 
@@ -184,6 +196,12 @@ def _read_smt(root: str) -> bool | None:
         return bool(active)
     siblings = list(filter(None, (read_text(core + "/topology/thread_siblings_list") for core in _cores(root))))
     return any("," in text or "-" in text for text in siblings) if siblings else None
+
+
+def _read_clock_mhz(root: str, name: str) -> float | None:
+    """Of the fastest core."""
+    found = [khz for core in _cores(root) if (khz := read_number(f"{core}/cpufreq/{name}")) is not None]
+    return max(found) / 1000 if found else None
 
 
 def _read_throttle_events(root: str) -> int | None:

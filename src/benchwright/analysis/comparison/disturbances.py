@@ -16,14 +16,14 @@ from benchwright.analysis.comparison.sides import Side, sides_of
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
 from benchwright.analysis.summary import launch_value
 from benchwright.core.comparison import LEFT_OUT, Effect
-from benchwright.core.conditions import DISTURBING, conditions_of
+from benchwright.core.conditions import DISTURBING, SHARED_NODE, conditions_of
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import DURATION, OF_GPU, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result
 
 _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
-_OF_DEVICES = frozenset(("throttled", "shared")) | _OF_VERSIONS  # disturbs GPU time
+_OF_DEVICES = frozenset(("throttled", "shared", SHARED_NODE)) | _OF_VERSIONS  # disturbs GPU time
 _WAITED = "busy"
 _UNMOVED = 0.25  # of the spread that the waiting would cause: what varies less was hardly waited for
 _WIDER = 1.1  # times as spread, from launch to launch: more than chance
@@ -161,5 +161,7 @@ def disturbs(kinds: frozenset[str], metric: str, unit: str | None) -> bool:
     """Whether kinds of disturbance matter to a metric. Waiting for a core costs no CPU or GPU time, and neither sizes nor what a model learns depend on other load."""
     if metric in OF_GPU:
         return bool(kinds & _OF_DEVICES)
-    by_load = is_of_the_machine(metric, unit) and not is_cpu_time(metric, unit)
-    return bool(kinds if by_load else kinds & _OF_VERSIONS)
+    of_machine = is_of_the_machine(metric, unit)
+    if of_machine and SHARED_NODE in kinds:  # caches and memory are shared, too
+        return True
+    return bool(kinds if of_machine and not is_cpu_time(metric, unit) else kinds & _OF_VERSIONS)
