@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -106,34 +106,45 @@ def hostnames(nodes: str) -> list[str]:
 
 
 class JobWatch:
-    """Follows one job. `sign`: the file to which a new holder writes its nodes, on a file system that is shared; elsewhere
-    squeue is asked, at most once in half a minute."""
+    """Follows jobs. `signs`: their numbers, each with the file to which a new holder writes its nodes, on a file system that is
+    shared. squeue is asked about those that wrote none, all in one question, at most once in half a minute."""
 
-    def __init__(self, number: str, sign: str | None = None) -> None:
-        self.number = number
-        self._sign = sign
-        self._ask_at = time.monotonic() + (0.0 if sign is None else _FIRST_ASK_S)
+    def __init__(self, signs: Mapping[str, str], *, at_once: bool = False) -> None:
+        self._signs = dict(signs)
+        self._ask_at = time.monotonic() + (0.0 if at_once else _FIRST_ASK_S)
 
-    def look(self) -> JobState | None:
-        """None: nothing new is known."""
-        if self._sign and (nodes := _whole_line(self._sign)):
-            os.unlink(self._sign)
-            return JobState(_HAS_NODES, nodes=nodes)
-        now = time.monotonic()
-        if now < self._ask_at:
-            return None
-        self._ask_at = now + ASK_S
-        words = ["squeue", "--noheader", f"--jobs={self.number}", "--states=all", "--format=%T|%r|%N"]
-        try:
-            done = _run(words, limit_s=max(ASK_S - 5.0, 5.0))
-        except CannotMeasure:
-            return None  # a slow controller answers later
-        if done.returncode != 0:
-            return JobState("GONE") if "Invalid job id" in done.stderr else None
-        words = done.stdout.strip().split("|", 2)
-        if len(words) < 3 or not words[0].isupper():
-            return None if words[0] else JobState("GONE")
-        return JobState(*words)
+    def forget(self, number: str) -> None:
+        """Nothing more need be known about it."""
+        self._signs.pop(number, None)
+
+    def look(self) -> dict[str, JobState]:
+        """What is new, by the number of the job."""
+        found = {}
+        for number, sign in self._signs.items():
+            if sign and (nodes := _whole_line(sign)):
+                os.unlink(sign)
+                found[number] = JobState(_HAS_NODES, nodes=nodes)
+        unknown = [number for number in self._signs if number not in found]
+        if unknown and time.monotonic() >= self._ask_at:
+            self._ask_at = time.monotonic() + ASK_S
+            found |= _asked(unknown)
+        return found
+
+
+def _asked(numbers: Sequence[str]) -> dict[str, JobState]:
+    """What squeue knows about these jobs; nothing, if it does not answer."""
+    words = ["squeue", "--noheader", f"--jobs={','.join(numbers)}", "--states=all", "--format=%i|%T|%r|%N"]
+    try:
+        done = _run(words, limit_s=max(ASK_S - 5.0, 5.0))
+    except CannotMeasure:
+        return {}  # a slow controller answers later
+    if done.returncode != 0 and "Invalid job id" not in done.stderr:
+        return {}
+    rows = [line.split("|", 3) for line in done.stdout.splitlines() if line.strip()]
+    if any(len(row) < 4 or not row[1].isupper() for row in rows):
+        return {}
+    known = {number: JobState(*state) for number, *state in rows}
+    return {number: known.get(number, JobState("GONE")) for number in numbers}
 
 
 def _whole_line(path: str) -> str:

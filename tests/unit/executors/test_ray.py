@@ -95,7 +95,7 @@ def test_nodes_in_use_are_waited_for_and_freed(cluster, make_job):
 
 def test_a_hub_that_is_killed_is_an_outcome(cluster, make_job):
     with on(cluster) as executor:
-        kill = lambda: os.kill(executor._hub.pid, signal.SIGKILL)  # noqa: E731
+        kill = lambda: os.kill(executor._hub.process.pid, signal.SIGKILL)  # noqa: E731
         [outcome] = executor.run([make_job("sleep", "300")], WhenStarted(kill))
         assert outcome.exit_code is None
         assert "Ray has lost it" in outcome.detail
