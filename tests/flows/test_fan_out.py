@@ -113,8 +113,8 @@ def test_the_work_of_a_dead_node_goes_elsewhere(slurm, running):
         wait_until(lambda: len(ran(slurm)) >= 2, "both nodes measure")
         [number] = re.findall(r"^(\d+) n1$", running.call("squeue", "--noheader", "--format=%i %N"), re.MULTILINE)
         running.kill("n1")
-        for process in psutil.process_iter():
-            if f"[{number}." in " ".join(process.cmdline()):
+        for process in psutil.process_iter(["cmdline"]):
+            if f"[{number}." in " ".join(process.info["cmdline"] or ()):
                 for each in [*process.children(recursive=True), process]:
                     each.kill()
         assert driver.wait(240) == 0

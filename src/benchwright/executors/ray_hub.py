@@ -20,6 +20,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
 CHUNK_BYTES = 1 << 18
 FRAME = struct.Struct("!cI")  # kind and length; kinds: o (stdout), e (stderr), x (exit code), l (lost: why)
 _ASK_S = 30.0
@@ -34,8 +38,6 @@ class Relay:
 
     def name(self) -> tuple[str, str]:
         """The host's name, and the address by which other nodes reach it."""
-        import ray
-
         return os.uname().nodename, ray.util.get_node_ip_address()
 
     def start(self, key: str, words: list[str]) -> str | None:
@@ -105,16 +107,11 @@ def say(**what: object) -> None:
 
 
 def say_waiting() -> None:
-    import ray
-
     free, total = ray.available_resources(), ray.cluster_resources()
     say(waiting=f"{free.get('CPU', 0):g} of {total.get('CPU', 0):g} CPUs are free")
 
 
 def start_actor(group: Any, place: int, bundle: dict[str, float]) -> Any:
-    import ray
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
     amounts = {f"num_{kind.lower()}s": bundle[kind] for kind in ("CPU", "GPU") if kind in bundle}
     return (
         ray.remote(Relay)
@@ -139,8 +136,6 @@ class Nodes:
 
     def add(self, actors: list[tuple[Any, Any]]) -> None:
         """Actors, each with its placement group; announces them. Nodes of one host have numbers."""
-        import ray
-
         new = {}
         for (actor, group), (host, address) in zip(
             actors, ray.get([actor.name.remote() for actor, _ in actors]), strict=True
@@ -153,9 +148,6 @@ class Nodes:
         say(nodes=new)
 
     def give_back(self, name: str) -> None:
-        import ray
-        from ray.util.placement_group import remove_placement_group
-
         if name in self.actors and name not in self._given_back:
             self._given_back.add(name)
             try:
@@ -167,9 +159,6 @@ class Nodes:
 
 def reserve_together(count: int, nodes: Nodes) -> None:
     """Waits until there are enough free nodes."""
-    import ray
-    from ray.util.placement_group import placement_group
-
     bundles = whole_nodes(ray.nodes(), count)
     if len(bundles) < count:
         raise RuntimeError(f"the cluster has {len(bundles)} nodes with CPUs, and {count} were asked for")
@@ -183,9 +172,6 @@ def reserve_together(count: int, nodes: Nodes) -> None:
 
 def reserve_apart(count: int, nodes: Nodes) -> None:
     """Asks for every node of the cluster by itself, and takes the first `count` that are free."""
-    import ray
-    from ray.util.placement_group import placement_group, remove_placement_group
-
     asked = []
     for node in ray.nodes():
         own = {kind: node["Resources"].get(kind, 0.0) for kind in ("CPU", "GPU")}
@@ -229,8 +215,6 @@ class RelayedCommand:
                 self._send("l", f"{type(error).__name__}: {lines[0] if lines else ''}".encode())
 
     def _relay(self, actor: Any, words: list[str], file: Any) -> None:
-        import ray
-
         if (problem := ray.get(actor.start.remote(self._key, words))) is not None:
             self._send("e", f"{problem}\n".encode())
             self._send("x", b"127")
@@ -259,8 +243,6 @@ class RelayedCommand:
 
 def main(words: list[str]) -> int:
     path, count, how, *address = words
-    import ray
-
     nodes, listener = Nodes(), socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)

@@ -26,7 +26,7 @@ _HOLDER = """\
 (echo "$SLURM_JOB_NODELIST" >"$BENCHWRIGHT_SIGN") 2>/dev/null
 idle=0
 while [ "$idle" -lt 3 ]; do
-  sleep {pause_s:g}
+  sleep {pause_s:g} || exit
   steps=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i) || continue
   idle=$((idle + 1))
   for step in $steps; do

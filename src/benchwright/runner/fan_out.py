@@ -12,6 +12,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.executors.connection import Connection
 from benchwright.executors.interruption import stops_on_signals
 from benchwright.executors.lender import Lender, Lending
 from benchwright.executors.observer import Observer
@@ -148,7 +149,8 @@ class _Part(msgspec.Struct):
 
 class PartQueue:
     """Who measures what. A part whose node was lost goes to another one, at most twice. As long as others measure, one node
-    without work is kept, in case one of theirs is lost."""
+    without work is kept, in case one of theirs is lost. A run measures nothing twice: where there is no other node, it is to
+    end, and another one of the same node may ask."""
 
     def __init__(self, parts: Sequence[tuple[str, ...]]) -> None:
         self._waiting = [_Part(names) for names in parts]
@@ -189,19 +191,19 @@ class PartQueue:
     def answers(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """What nodes that asked are to measure; nothing: they are to leave."""
         for node in list(self._idle):
-            part = next((part for part in self._waiting if self._may_have(node, part)), None)
+            part = next((part for part in self._waiting if node not in part.lost_on), None)
             if part is not None:
                 self._waiting.remove(part)
                 self._idle.remove(node)
                 self._measured_on[node] = part
                 yield node, part.names
-            elif self.is_over or (not self._waiting and len(self._idle) > 1):
+            elif self.is_over or (self._idle[1:] if not self._waiting else not self._others_may_have(node)):
                 self._idle.remove(node)
                 yield node, ()
 
-    def _may_have(self, node: str, part: _Part) -> bool:
-        others = {*self._idle, *self._measured_on} - {*part.lost_on}
-        return node not in part.lost_on or not others
+    def _others_may_have(self, node: str) -> bool:
+        others = {*self._idle, *self._measured_on} - {node}
+        return any(other not in part.lost_on for other in others for part in self._waiting)
 
 
 class _Nodes:
@@ -215,7 +217,8 @@ class _Nodes:
         self._lines: queue.SimpleQueue[tuple[str, Said]] = queue.SimpleQueue()
         self._processes: dict[str, RunProcess] = {}
         self._running: set[str] = set()
-        self._names: dict[str, str] = {}  # as their scheduler calls them
+        self._connections: dict[str, Connection] = {}
+        self._again: set[str] = set()  # that end only because they measure nothing twice
         self._problems: list[str] = []
 
     def run(self) -> None:
@@ -227,6 +230,8 @@ class _Nodes:
                     self._hear(*self._lines.get(timeout=_LOOK_S))
                 for node, names in self._work.answers():
                     self._processes[node].answer(names)
+                    if not names and not self._work.is_over:
+                        self._again.add(node)
         for process in self._processes.values():
             process.close()
         if stopped():
@@ -237,15 +242,18 @@ class _Nodes:
 
     def _begin(self) -> None:
         for connection in self._lender.granted():
-            node = name = connection.node.name
-            if name in self._processes:  # a node that was given back, and is granted again
-                node = f"{name} ({len(self._processes) + 1})"
-            self._names[node] = name
-            ordered = NodeOrder(order=self._order, connection=connection, folder=self._folder, failed=self._failed)
-            self._processes[node] = RunProcess(node, ordered, self._lines)
-            self._running.add(node)
+            self._begin_on(connection)
+
+    def _begin_on(self, connection: Connection) -> None:
+        name = connection.node.name
+        node = name if name not in self._processes else f"{name} ({len(self._processes) + 1})"  # its second run
+        self._connections[node] = connection
+        ordered = NodeOrder(order=self._order, connection=connection, folder=self._folder, failed=self._failed)
+        self._processes[node] = RunProcess(node, ordered, self._lines)
+        self._running.add(node)
 
     def _stop(self) -> None:
+        self._again.clear()
         for process in self._processes.values():
             process.stop()
 
@@ -260,7 +268,10 @@ class _Nodes:
         elif said.what in _LAST_WORDS:
             self._running.remove(node)
             goes_on = self._work.leaves(node)
-            self._lender.give_back(self._names[node])
+            if node in self._again and not self._work.is_over:
+                self._begin_on(self._connections[node])
+            else:
+                self._lender.give_back(self._connections[node].node.name)
             if said.what == "error":
                 self._problems.append(f"{node}: {said.text}")
         if not goes_on:

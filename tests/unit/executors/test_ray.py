@@ -19,7 +19,6 @@ from ray_cluster import RayCluster, start_ray_cluster
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.job import Job
 from benchwright.executors.base import Executor, Listener, Site
-from benchwright.executors.ray_hub import whole_nodes
 from benchwright.executors.registry import open_executor
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -134,6 +133,9 @@ def node(cpus: float, gpus: float = 0.0, *, alive: bool = True) -> dict[str, Any
 
 
 def test_whole_nodes_that_are_alike_are_preferred():
+    pytest.importorskip("ray")
+    from benchwright.executors.ray_hub import whole_nodes
+
     nodes = [node(64), node(8, 4), node(8, 4), node(16, alive=False), node(0)]
     assert whole_nodes(nodes, 1) == [{"CPU": 8, "GPU": 4}]
     assert whole_nodes(nodes, 2) == [{"CPU": 8, "GPU": 4}] * 2
