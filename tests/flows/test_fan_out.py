@@ -96,11 +96,13 @@ def test_it_begins_with_the_first_node_and_takes_back_the_request_for_others(slu
 
 
 def test_what_a_killed_agent_had_goes_to_the_other_node(slurm):
-    once = "if not os.path.exists('killed'):\n  open('killed', 'w').close()\n  " + KILL_AGENT.replace("\n", "\n  ")
-    scripts = [*write_scripts(slurm, "a", once), *write_scripts(slurm, "bcd", "time.sleep(1)")]
-    done = slurm("run", *scripts, *ON_TWO)
+    """With all its launches: those of one result are of one node."""
+    second = "if open('ran').read().count('a') == 2:\n  " + KILL_AGENT.replace("\n", "\n  ")
+    scripts = [*write_scripts(slurm, "a", second), *write_scripts(slurm, "bcd", "time.sleep(0.5)")]
+    done = slurm("run", *scripts, *ON_TWO, "--repeat", "2")
     assert measured(slurm) == dict.fromkeys(scripts, 1)
-    assert ran(slurm) == "aabcd"
+    assert ran(slurm) == "aaaabbccdd"
+    assert re.search(r"^ a\.py on n[12]  2 launches", done.stdout, re.MULTILINE)
     [lost] = [run["labels"]["node"] for run in runs_of(slurm) for r in run["results"] if r["reason"] == "agent_lost"]
     assert nodes_in(done.stdout)["a.py"] == ({"n1", "n2"} - {lost}).pop()
 
@@ -146,6 +148,8 @@ def test_what_was_measured_is_not_repeated_by_resuming(slurm, running, number):
     if number == signal.SIGINT:
         assert driver.returncode == 130
         assert re.search(r"interrupted; resume with: benchwright run --resume=a\.", said)
+    else:
+        assert "released nodes that killed runs still held" in slurm("devices", code=None).stderr
     (slurm.cwd / "wait").unlink()
     done = slurm("run", "--resume")
     assert measured(slurm) == dict.fromkeys(scripts, 1)
