@@ -1,6 +1,7 @@
 """What a scheduler between benchwright and its jobs costs, on a cluster that you have.
 
     python performance/cluster_overhead.py --on slurm:job=ID [--rounds 10] [--jobs 200] [--quick]
+    python performance/cluster_overhead.py --on slurm --nodes 2 --jobs 2000
     python performance/cluster_overhead.py --on ray:ADDRESS
 
 Prints, interleaved with `--on local`: the CPU time of a loop, which must not depend on who started it (bar: medians within
@@ -58,6 +59,7 @@ def own_cpu_s() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--on", help="the cluster; without one nothing is measured")
+    parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--quick", action="store_true")
@@ -68,7 +70,10 @@ def main() -> None:
     rounds, jobs = (4, 30) if options.quick else (options.rounds, options.jobs)
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as made:
         folder = Path(made)
-        with open_executor(options.on, Site(folder=made)) as there, open_executor("local", Site()) as here:
+        with (
+            open_executor(options.on, Site(folder=made, nodes=options.nodes)) as there,
+            open_executor("local", Site()) as here,
+        ):
             began = time.monotonic()
             there.machine()
             print(f"until the agent answers: {time.monotonic() - began:.2f} s", end="")

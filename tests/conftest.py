@@ -19,6 +19,7 @@ from command_line import CommandLine
 from made_once import MadeOnce
 from plugin_package import install_plugins
 from postgresql import Server, running_server
+from ray_cluster import RayCluster, start_ray_cluster
 from without_compat import imports_compat
 
 # Two busy cores make single examples slow now and then; that is no failure. `make test` uses `repeatable`: the same
@@ -63,6 +64,23 @@ def postgresql_server() -> Iterator[Server]:
     """One for all tests that use it; `xdist_group("postgresql")` brings them to the same process."""
     with running_server() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def ray_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    """One cluster for all tests that use it: starting it takes many seconds. `xdist_group("ray")` brings them together."""
+    cluster = start_ray_cluster(tmp_path_factory.mktemp("ray"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def ray_cluster(ray_nodes: RayCluster) -> Iterator[RayCluster]:
+    """With the variables that drivers need."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ray_nodes.environment.items():
+            patch.setenv(name, value)
+        yield ray_nodes
 
 
 @pytest.fixture(scope="session")

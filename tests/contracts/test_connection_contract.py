@@ -12,7 +12,7 @@ from typing import IO
 
 import fake_kubectl
 import pytest
-from ray_cluster import start_ray_cluster
+from ray_cluster import RayCluster
 from slurm_cluster import start_slurm_cluster, wait_until
 from ssh_server import start_ssh_server
 
@@ -45,24 +45,17 @@ def slurm_connection(folder: Path) -> Iterator[Connection]:
     cluster.stop()
 
 
-def ray_connection(folder: Path) -> Iterator[Connection]:
-    cluster = start_ray_cluster(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in cluster.environment.items():
-            patch.setenv(name, value)
-        try:
-            with open_executor(f"ray:{cluster.address}", Site()) as executor:
-                executor.machine()
-                [connection] = executor._connections.values()
-                yield connection
-        finally:
-            cluster.stop()
+def ray_connection(cluster: RayCluster) -> Iterator[Connection]:
+    with open_executor(f"ray:{cluster.address}", Site()) as executor:
+        executor.machine()
+        [connection] = executor._connections.values()
+        yield connection
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=pytest.mark.xdist_group(f"connection {name}"))
+        pytest.param(name, marks=pytest.mark.xdist_group("ray" if name == "ray" else f"connection {name}"))
         for name in ("ssh", "via", "slurm", "ray")
     ],
 )
@@ -74,7 +67,7 @@ def connection(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         yield from slurm_connection(tmp_path_factory.mktemp("slurm"))
         return
     if request.param == "ray":
-        yield from ray_connection(tmp_path_factory.mktemp("ray"))
+        yield from ray_connection(request.getfixturevalue("ray_cluster"))
         return
     server = start_ssh_server(tmp_path_factory.mktemp("ssh"))
     yield SshConnection(server.node(), str(server.folder / "key"), sys.executable, server.client)

@@ -15,7 +15,6 @@ from adb_device import AdbDevice, attached
 from builders import events
 from builders import job as job_in
 from local_shell import LocalShell
-from ray_cluster import RayCluster, start_ray_cluster
 from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
 from ssh_server import SshServer, start_ssh_server
 
@@ -60,16 +59,6 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmClu
 
 
 @pytest.fixture(scope="module")
-def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
-    cluster = start_ray_cluster(tmp_path_factory.mktemp("ray"))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in cluster.environment.items():
-            patch.setenv(name, value)
-        yield cluster
-    cluster.stop()
-
-
-@pytest.fixture(scope="module")
 def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
     with attached(tmp_path_factory.mktemp("adb")) as device:
         yield device
@@ -79,7 +68,11 @@ VARIANTS = ("local", "fake", "cluster", "ssh", "via", "slurm", "ray", "board", "
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"executor {name}")) for name in VARIANTS]
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.xdist_group("ray" if name == "ray" else f"executor {name}"))
+        for name in VARIANTS
+    ],
 )
 def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)

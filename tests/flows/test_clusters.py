@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from builders import job as job_in
-from command_line import CommandLine
+from command_line import CommandLine, metric
 from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
 
 from benchwright.executors.base import Listener, Site
@@ -103,3 +103,19 @@ def test_devices_releases_what_a_killed_run_holds(slurm, running):
         time.sleep(1)
         driver.kill()
     assert "released nodes that killed runs still held" in slurm("devices", code=None).stderr
+
+
+def test_a_clock_that_is_an_hour_off_there_changes_no_number(slurm, running):
+    """Every Python that srun starts sees it, and this machine does not."""
+    shift = "import time\nnow = time.time\ntime.time = lambda: now() + 3600\nopen(__file__ + '.seen', 'w').close()\n"
+    (slurm.cwd / "there").mkdir()
+    (slurm.cwd / "there" / "sitecustomize.py").write_text(shift)
+    real = running.call("sh", "-c", "command -v srun").strip()
+    (slurm.cwd / "srun").write_text(f'#!/bin/sh\nPYTHONPATH={slurm.cwd}/there exec {real} "$@"\n')
+    (slurm.cwd / "srun").chmod(0o755)
+    path = {"PATH": f"{slurm.cwd}:{os.environ['PATH']}"}
+    body = slurm.json("run", "--on", "slurm", "--slurm", "--time=10", "--", "sleep", "0.2", env=path)
+    assert (slurm.cwd / "there" / "sitecustomize.py.seen").exists()
+    assert body["status"] == "ok"
+    assert 0.2 <= metric(body, "process.duration")["value"] < 60
+    assert body["started"] <= body["ended"]

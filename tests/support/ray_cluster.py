@@ -15,29 +15,30 @@ from pathlib import Path
 import psutil
 import pytest
 
-_HEAD, _OTHER = "127.0.0.2", "127.0.0.3"
+ADDRESSES = ("127.0.0.2", "127.0.0.3")
 _NODE = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--block")
 
 
 class RayCluster:
-    """`environment`: the variables that drivers need; `address`: of the head."""
+    """`environment`: the variables that drivers need; `address`: of the head. `hosts`: of the head and the other node."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, hosts: tuple[str, str] = ADDRESSES) -> None:
         self.folder = folder
+        self._head, self._other = hosts
         (folder / "token").write_text(os.urandom(16).hex())
         self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
         with socket.socket() as free:
-            free.bind((_HEAD, 0))
-            self.address = f"{_HEAD}:{free.getsockname()[1]}"
+            free.bind((self._head, 0))
+            self.address = f"{self._head}:{free.getsockname()[1]}"
         self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
         port = self.address.rpartition(":")[2]
-        self._start(_HEAD, "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self._sockets}")
+        self._start(self._head, "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self._sockets}")
         self._wait(lambda: _answers(self.address), "the head answers")
-        self._start(_OTHER, f"--address={self.address}")
-        logs = [self.folder / f"{address}.log" for address in (_HEAD, _OTHER)]
+        self._start(self._other, f"--address={self.address}")
+        logs = [self.folder / f"{address}.log" for address in self._nodes]
         self._wait(lambda: all("Ray runtime started" in log.read_text() for log in logs), "both nodes have started")
 
     def _start(self, address: str, *words: str) -> None:
@@ -53,7 +54,7 @@ class RayCluster:
 
     def kill_other(self) -> None:
         """The raylet of the second node, with SIGKILL."""
-        for process in psutil.Process(self._nodes[_OTHER].pid).children(recursive=True):
+        for process in psutil.Process(self._nodes[self._other].pid).children(recursive=True):
             if process.name() == "raylet":
                 process.kill()
 
@@ -89,10 +90,14 @@ def _answers(address: str) -> bool:
     return True
 
 
-def start_ray_cluster(folder: Path) -> RayCluster:
+def start_ray_cluster(folder: Path, hosts: tuple[str, str] = ADDRESSES) -> RayCluster:
     """Skips the test where Ray is not installed."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip("ray is not installed (pip install 'benchwright[ray]')")
-    cluster = RayCluster(folder)
-    cluster.start()
+    cluster = RayCluster(folder, hosts)
+    try:
+        cluster.start()
+    except BaseException:
+        cluster.stop()
+        raise
     return cluster

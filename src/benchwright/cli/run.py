@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from benchwright.core.run import Run
     from benchwright.report.base import Reporter
     from benchwright.runner.device_selection import DeviceOrder
+    from benchwright.runner.fan_out import FanOutEnd
     from benchwright.runner.progress import Progress
     from benchwright.runner.run import RunOrder
 
@@ -63,14 +64,17 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
                 return _run_on_devices(chosen.orders, progress, as_json=as_json)
             order = chosen.orders[0].order
         try:
-            made = runner.run.run(order, progress)
+            made, end = _made(order, progress)
         except TooManyScripts as many:
             with progress.aside():
                 options = with_all_scripts(order.options, many)
             order = msgspec.structs.replace(order, options=options)
-            made = runner.run.run(order, progress)
+            made, end = _made(order, progress)
         except NotReported as error:
-            made, lost = error.run, error
+            made, end, lost = error.run, None, error
+    if end is not None:
+        return _report_nodes(end, order, as_json=as_json)
+    assert made is not None
     try:
         click.echo(_report(made, order, as_json=as_json), nl=False)
     except BrokenPipeError:
@@ -78,6 +82,37 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     if lost is not None:
         click.echo(f"benchwright: {lost}", err=True)
     return kept.after_run.exit_code(made) or (0 if lost is None else lost.exit_code)
+
+
+def _made(order: RunOrder, progress: Progress) -> tuple[Run | None, FanOutEnd | None]:
+    """One run, or how several ended that share the nodes of a scheduler."""
+    shares = order.options.nodes > 1 or order.resume is not None
+    if shares and (fan_out := runner.fan_out.fan_out_of(order)) is not None:
+        return None, runner.fan_out.run_on_nodes(fan_out, progress)
+    return runner.run.run(order, progress), None
+
+
+def _report_nodes(end: FanOutEnd, order: RunOrder, *, as_json: bool) -> int:
+    """One report over the runs of all nodes."""
+    from benchwright.report.screen import ScreenReporter
+
+    runs = kept.fan_outs.runs_of(end.folder)
+    report = kept.fan_outs.joint_report(end.folder, runs, width=terminal_width()) if runs else None
+    if as_json:
+        text = f'{{"runs": [{",".join(_report(run, order, as_json=True) for run in runs)}]}}\n'
+    else:
+        text = "" if report is None else coloured(ScreenReporter().render(report))
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        forget_stdout()
+    if end.missing:
+        names = ", ".join(end.missing)
+        click.echo(
+            f"benchwright: not measured: {names}; go on with: benchwright run --resume={end.folder.name}", err=True
+        )
+    code = 3 if report is None else kept.after_run.exit_code(report.run)
+    return code or (1 if end.missing else 0)
 
 
 def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress, *, as_json: bool) -> int:

@@ -11,15 +11,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
 
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.system import Node
 from benchwright.executors.allocated import AllocatedExecutor
-from benchwright.executors.base import Executor, Site
+from benchwright.executors.base import Executor, Listener, Site
 from benchwright.executors.connection import Connection, last_line
+from benchwright.executors.lender import Lender
+from benchwright.executors.observer import Observer
 from benchwright.executors.via_connection import ViaConnection
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
+SCHEDULER = "ray"
 _LOOK_S = 0.2
 _PATIENCE_S = 20.0  # for the hub to end
 
@@ -41,68 +48,149 @@ class RayConnection(ViaConnection):
         return f"Ray has lost it: {last_line(printed) or 'no reason given'}; check with: ray status"
 
 
+class RayHub:
+    """The process that speaks to Ray. `how`: all nodes at once (together), or each as it becomes free (apart)."""
+
+    def __init__(self, address: str, nodes: int, how: str) -> None:
+        self._folder = tempfile.mkdtemp(prefix="benchwright-ray-")
+        self.path = os.path.join(self._folder, "hub")
+        words = [sys.executable, "-P", os.path.join(_FOLDER, "ray_hub.py"), self.path, str(nodes), how]
+        with open(os.path.join(self._folder, "errors"), "wb") as errors:
+            self.process = subprocess.Popen(
+                [*words, *([address] if address else [])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,  # so that what was not read is seen by select
+                start_new_session=True,
+            )
+
+    def hear(self, wait_s: float) -> dict[str, Any] | None:
+        """What it says next; None: nothing in this time. CannotMeasure if it failed."""
+        assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], wait_s)[0]:
+            return None
+        line = self.process.stdout.readline()
+        message: dict[str, Any] = json.loads(line) if line else {"problem": self._last_words()}
+        if "problem" in message:
+            raise CannotMeasure(f"ray: {message['problem']}")
+        return message
+
+    def connections(self, nodes: Mapping[str, str], python: str) -> dict[str, Connection]:
+        """`nodes`: addresses by their names."""
+        return {name: RayConnection(name, address, self.path, python) for name, address in nodes.items()}
+
+    def give_back(self, node: str) -> None:
+        assert self.process.stdin is not None
+        with suppress(OSError):  # it is gone, and with it all nodes
+            self.process.stdin.write(f"{node}\n".encode())
+            self.process.stdin.flush()
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _last_words(self) -> str:
+        with open(os.path.join(self._folder, "errors"), encoding="utf-8", errors="replace") as errors:
+            return last_line(errors.read()) or "it ended without a word"
+
+
 class RayExecutor(AllocatedExecutor):
     """`address`: of the cluster; empty: where $RAY_ADDRESS says, or the one that runs here."""
 
-    scheduler = "ray"
+    scheduler = SCHEDULER
 
     def __init__(self, site: Site, address: str) -> None:
         super().__init__(site)
         self._address = address
-        self._hub: subprocess.Popen[bytes] | None = None
-        self._folder_of_hub: str | None = None
+        self._hub: RayHub | None = None
 
     def _grant(self) -> dict[str, Connection]:
         self._tell("connecting to the cluster")
-        self._folder_of_hub = tempfile.mkdtemp(prefix="benchwright-ray-")
-        path = os.path.join(self._folder_of_hub, "hub")
-        address = [self._address] if self._address else []
-        words = [sys.executable, "-P", os.path.join(_FOLDER, "ray_hub.py"), path, str(self._site.nodes), *address]
-        with open(os.path.join(self._folder_of_hub, "errors"), "wb") as errors:
-            self._hub = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-            )
-        nodes = self._wait(self._hub)
-        return {name: RayConnection(name, address, path, self._python) for name, address in nodes.items()}
-
-    def _wait(self, hub: subprocess.Popen[bytes]) -> dict[str, str]:
-        """The names of the nodes, with their addresses, once the hub has them."""
-        assert hub.stdout is not None
+        self._hub = RayHub(self._address, self._site.nodes, "together")
         began, limit_s = time.monotonic(), self._site.wait_s
         while not self._stops:
-            if select.select([hub.stdout], [], [], _LOOK_S)[0]:
-                line = hub.stdout.readline()
-                if not line:
-                    raise CannotMeasure(f"ray: {self._last_words()}")
-                message = json.loads(line)
-                if "nodes" in message:
-                    return dict(message["nodes"])
-                if "problem" in message:
-                    raise CannotMeasure(f"ray: {message['problem']}")
+            message = self._hub.hear(_LOOK_S) or {}
+            if "nodes" in message:
+                return self._hub.connections(message["nodes"], self._python)
+            if "waiting" in message:
                 self._tell(f"waiting for nodes: {message['waiting']}")
             if limit_s is not None and time.monotonic() - began > limit_s:
-                raise CannotMeasure(f"ray: no nodes were free within {limit_s:g} s; wait longer with --wait")
+                raise CannotMeasure(_too_late(limit_s))
         raise Interrupted("interrupted while waiting for nodes")
-
-    def _last_words(self) -> str:
-        assert self._folder_of_hub is not None
-        with open(os.path.join(self._folder_of_hub, "errors"), encoding="utf-8", errors="replace") as errors:
-            return last_line(errors.read()) or "it ended without a word"
 
     def _release(self) -> None:
         hub, self._hub = self._hub, None
         if hub is not None:
-            assert hub.stdin is not None
-            assert hub.stdout is not None
-            hub.stdin.close()
-            try:
-                hub.wait(_PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                hub.kill()
-                hub.wait()
-            hub.stdout.close()
-        if self._folder_of_hub is not None:
-            shutil.rmtree(self._folder_of_hub, ignore_errors=True)
+            hub.close()
+
+    def lender(self, folder: str, listener: Listener) -> Lender:
+        """See `Lending`."""
+        return RayLender(self._site, self._address, listener, self._python)
+
+
+class RayLender(Lender):
+    """Takes those nodes of the cluster that are free first."""
+
+    def __init__(self, site: Site, address: str, listener: Listener, python: str) -> None:
+        self._site, self._address, self._listener, self._python = site, address, listener, python
+        self._hub: RayHub | None = None
+        self._wanted = site.nodes
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._tell("connecting to the cluster")
+        self._hub = RayHub(self._address, self._site.nodes, "apart")
+        return self
+
+    @property
+    def waits(self) -> bool:
+        return self._wanted > 0
+
+    def granted(self) -> list[Connection]:
+        assert self._hub is not None
+        found: dict[str, Connection] = {}
+        while self.waits and (message := self._hub.hear(0.0)) is not None:
+            if "waiting" in message:
+                self._tell(f"waiting for nodes: {message['waiting']}")
+            found |= self._hub.connections(message.get("nodes", {}), self._python)
+            self._wanted -= len(message.get("nodes", {}))
+        limit_s = self._site.wait_s
+        if self.waits and not found and limit_s is not None and time.monotonic() - self._began > limit_s:
+            if self._wanted == self._site.nodes:
+                raise CannotMeasure(_too_late(limit_s))
+            self._wanted = 0  # those that there are must do
+        if not self.waits and isinstance(self._listener, Observer):
+            self._listener.on_step_done(SCHEDULER)
+        return list(found.values())
+
+    def give_back(self, node: str) -> None:
+        if self._hub is not None:
+            self._hub.give_back(node)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        hub, self._hub = self._hub, None
+        if hub is not None:
+            hub.close()
+
+    def _tell(self, what: str) -> None:
+        if isinstance(self._listener, Observer):
+            self._listener.on_step(SCHEDULER, what)
+
+
+def _too_late(limit_s: float) -> str:
+    return f"ray: no nodes were free within {limit_s:g} s; wait longer with --wait"
 
 
 def open_executor(argument: str, site: Site) -> Executor:

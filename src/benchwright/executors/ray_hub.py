@@ -1,8 +1,9 @@
-"""The one process of a run that speaks to Ray: `python -P ray_hub.py SOCKET NODES [ADDRESS]`.
+"""The one process of a run that speaks to Ray: `python -P ray_hub.py SOCKET NODES together|apart [ADDRESS]`.
 
 It reserves whole nodes, starts an actor on each and relays pipes between them and the clients at SOCKET (see `ray_pipe`).
-What happens goes to stdout, a line of JSON each: `waiting`, then `nodes` or `problem`. It ends, and Ray takes the nodes back,
-when its stdin does. Run as a file, so that Ray sends the actor's class to the nodes, which need not have benchwright.
+What happens goes to stdout, a line of JSON each: `waiting`, then `nodes` or `problem`. Nodes `apart` are announced as they
+become free, one by one, and a line on stdin with the name of one gives it back. It ends, and Ray takes all nodes back, when
+its stdin does. Run as a file, so that Ray sends the actor's class to the nodes, which need not have benchwright.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
 CHUNK_BYTES = 1 << 18
 FRAME = struct.Struct("!cI")  # kind and length; kinds: o (stdout), e (stderr), x (exit code), l (lost: why)
 _ASK_S = 30.0
+_PATIENCE_S = 2.0  # for a reservation that is not needed any more
 
 
 class Relay:
@@ -32,8 +38,6 @@ class Relay:
 
     def name(self) -> tuple[str, str]:
         """The host's name, and the address by which other nodes reach it."""
-        import ray
-
         return os.uname().nodename, ray.util.get_node_ip_address()
 
     def start(self, key: str, words: list[str]) -> str | None:
@@ -103,12 +107,59 @@ def say(**what: object) -> None:
     os.write(1, json.dumps(what).encode() + b"\n")
 
 
-def reserve(count: int) -> dict[str, tuple[Any, str]]:
-    """Actors and addresses by the names of their nodes; waits until there are enough free nodes."""
-    import ray
-    from ray.util.placement_group import placement_group
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+def say_waiting() -> None:
+    free, total = ray.available_resources(), ray.cluster_resources()
+    say(waiting=f"{free.get('CPU', 0):g} of {total.get('CPU', 0):g} CPUs are free")
 
+
+def start_actor(group: Any, place: int, bundle: dict[str, float]) -> Any:
+    amounts = {f"num_{kind.lower()}s": bundle[kind] for kind in ("CPU", "GPU") if kind in bundle}
+    return (
+        ray.remote(Relay)
+        .options(
+            **amounts,
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=place),
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=100,
+        )
+        .remote()
+    )
+
+
+class Nodes:
+    """Those that were granted: actors and addresses by their names."""
+
+    def __init__(self) -> None:
+        self.actors: dict[str, Any] = {}
+        self._groups: dict[str, Any] = {}
+        self._given_back: set[str] = set()
+
+    def add(self, actors: list[tuple[Any, Any]]) -> None:
+        """Actors, each with its placement group; announces them. Nodes of one host have numbers."""
+        new = {}
+        for (actor, group), (host, address) in zip(
+            actors, ray.get([actor.name.remote() for actor, _ in actors]), strict=True
+        ):
+            name, number = host, 1
+            while name in self.actors:
+                number += 1
+                name = f"{host}-{number}"
+            self.actors[name], self._groups[name], new[name] = actor, group, address
+        say(nodes=new)
+
+    def give_back(self, name: str) -> None:
+        if name in self.actors and name not in self._given_back:
+            self._given_back.add(name)
+            try:
+                ray.kill(self.actors[name])
+                remove_placement_group(self._groups[name])
+            except Exception:
+                return  # of Ray: it was lost before
+
+
+def reserve_together(count: int, nodes: Nodes) -> None:
+    """Waits until there are enough free nodes."""
     bundles = whole_nodes(ray.nodes(), count)
     if len(bundles) < max(count, 1):
         raise RuntimeError(f"the cluster has {len(bundles)} nodes with CPUs, and {count} were asked for")
@@ -116,34 +167,42 @@ def reserve(count: int) -> dict[str, tuple[Any, str]]:
     waited = 0.0
     while not group.wait(timeout_seconds=1.0 if not waited else _ASK_S):
         waited += _ASK_S
-        free, total = ray.available_resources(), ray.cluster_resources()
-        say(waiting=f"{free.get('CPU', 0):g} of {total.get('CPU', 0):g} CPUs are free")
-    relay = ray.remote(Relay)
-    actors = [
-        relay.options(
-            **{f"num_{kind.lower()}s": amount for kind, amount in bundle.items()},
-            scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=place),
-            max_restarts=0,
-            max_task_retries=0,
-            max_concurrency=100,
-        ).remote()
-        for place, bundle in enumerate(bundles)
-    ]
-    names = ray.get([actor.name.remote() for actor in actors])
-    seen: Counter[str] = Counter()
-    named = {}
-    for (name, address), actor in zip(names, actors, strict=True):
-        seen[name] += 1
-        named[name if seen[name] == 1 else f"{name}-{seen[name]}"] = (actor, address)
-    return named
+        say_waiting()
+    nodes.add([(start_actor(group, place, bundle), group) for place, bundle in enumerate(bundles)])
+
+
+def reserve_apart(count: int, nodes: Nodes) -> None:
+    """Asks for every node of the cluster by itself, and takes the first `count` that are free."""
+    asked = []
+    for node in ray.nodes():
+        own = {kind: node["Resources"].get(kind, 0.0) for kind in ("CPU", "GPU")}
+        if node["Alive"] and own["CPU"]:
+            bundle = {kind: amount for kind, amount in own.items() if amount}
+            bundle[f"node:{node['NodeManagerAddress']}"] = 0.001  # of this node and no other
+            asked.append((placement_group([bundle], strategy="STRICT_PACK"), bundle))
+    if len(asked) < count:
+        raise RuntimeError(f"the cluster has {len(asked)} nodes with CPUs, and {count} were asked for")
+    ready = {group.ready(): (group, bundle) for group, bundle in asked}
+    granted, waits_s = 0, 1.0
+    while granted < count:
+        done, _ = ray.wait(list(ready), num_returns=1, timeout=waits_s)
+        for each in done:
+            group, bundle = ready.pop(each)
+            nodes.add([(start_actor(group, 0, bundle), group)])
+            granted += 1
+        if not done:
+            waits_s = _ASK_S
+            say_waiting()
+    for group, _ in ready.values():
+        remove_placement_group(group)
 
 
 class RelayedCommand:
     """One command for one client."""
 
-    def __init__(self, client: socket.socket, nodes: dict[str, tuple[Any, str]]) -> None:
+    def __init__(self, client: socket.socket, actors: dict[str, Any]) -> None:
         self._client = client
-        self._nodes = nodes
+        self._actors = actors
         self._key = os.urandom(8).hex()
 
     def run(self) -> None:
@@ -151,14 +210,12 @@ class RelayedCommand:
             try:
                 file = self._client.makefile("rb")
                 order = json.loads(file.readline())
-                self._relay(self._nodes[order["node"]][0], order["words"], file)
+                self._relay(self._actors[order["node"]], order["words"], file)
             except Exception as error:  # of Ray: the node or its actor is gone
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 self._send("l", f"{type(error).__name__}: {lines[0] if lines else ''}".encode())
 
     def _relay(self, actor: Any, words: list[str], file: Any) -> None:
-        import ray
-
         if (problem := ray.get(actor.start.remote(self._key, words))) is not None:
             self._send("e", f"{problem}\n".encode())
             self._send("x", b"127")
@@ -186,9 +243,28 @@ class RelayedCommand:
 
 
 def main(words: list[str]) -> int:
-    path, count, *address = words
-    import ray
+    path, count, how, *address = words
+    nodes, listener = Nodes(), socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(64)
 
+    def serve() -> None:
+        while True:
+            client, _ = listener.accept()
+            threading.Thread(target=RelayedCommand(client, nodes.actors).run, daemon=True).start()
+
+    def obey() -> None:
+        """Ends this process when nobody needs it any more, even if it still waits for nodes."""
+        with open(0, "rb", closefd=False) as orders:
+            for line in orders:
+                nodes.give_back(line.decode().strip())
+        over.set()
+        if not reserved.wait(_PATIENCE_S):
+            os._exit(0)
+
+    over, reserved = threading.Event(), threading.Event()
+    threading.Thread(target=serve, daemon=True).start()
+    threading.Thread(target=obey, daemon=True).start()
     try:
         ray.init(
             address=address[0] if address else "auto",
@@ -196,24 +272,13 @@ def main(words: list[str]) -> int:
             logging_level="ERROR",
             configure_logging=False,
         )
-        nodes = reserve(int(count))
+        (reserve_apart if how == "apart" else reserve_together)(int(count), nodes)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         say(problem=lines[0] if lines else type(error).__name__)
         return 1
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(64)
-    say(nodes={name: address for name, (_, address) in nodes.items()})
-
-    def serve() -> None:
-        while True:
-            client, _ = listener.accept()
-            threading.Thread(target=RelayedCommand(client, nodes).run, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    while os.read(0, 1024):
-        pass
+    reserved.set()
+    over.wait()
     ray.shutdown()
     return 0
 

@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -17,6 +19,8 @@ from benchwright.executors.allocated import AllocatedExecutor
 from benchwright.executors.allocation import Allocation, read_allocations, write_allocations
 from benchwright.executors.base import Executor, Listener, Site
 from benchwright.executors.connection import Connection
+from benchwright.executors.lender import Lender
+from benchwright.executors.observer import Observer
 from benchwright.executors.slurm_commands import (
     JOB_NAME,
     JobState,
@@ -56,6 +60,8 @@ class SlurmExecutor(AllocatedExecutor):
         self._record = folder
         self._same = next((a.nodes for a in read_allocations(folder) if a.scheduler == SCHEDULER), ())
         end_allocations(folder)
+        if self._held is not None:  # a search for models has asked for nodes before there was a folder
+            self._write_down(self._held)
         return super().allocate(folder, listener)
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
@@ -74,45 +80,42 @@ class SlurmExecutor(AllocatedExecutor):
         return tuple(dict.fromkeys(other for seen in self._others for other in seen.get(self._node_of(job), ())))
 
     def _grant(self) -> dict[str, Connection]:
-        watch = self._asked()
-        names = hostnames(self._wait(watch).nodes)
+        number = self._joined or self._asked()
+        watch = JobWatch({number: self._sign}, at_once=self._joined is not None)
+        names = hostnames(self._wait(number, watch).nodes)
         if self._held is not None:
             self._write_down(msgspec.structs.replace(self._held, nodes=tuple(names)))
-        self._neighbours = Neighbours(watch.number, names, watch.may_ask_at, watch.seen)
-        return {name: SlurmConnection(name, watch.number, self._python) for name in names}
+        self._neighbours = Neighbours(number, names, watch.may_ask_at, watch.seen)
+        return {name: SlurmConnection(name, number, self._python) for name in names}
 
-    def _asked(self) -> JobWatch:
-        """The job to wait for."""
-        if self._joined is not None:
-            return JobWatch(self._joined)
-        token = new_token()
-        self._sign = os.path.join(self._site.folder, f".granted-{token}") if self._site.folder else ""
-        name = f"{JOB_NAME}-{token}"
+    def _asked(self) -> str:
+        """The number of a new job."""
         same = (f"--nodelist={','.join(self._same)}",) if self._same else ()
         count = self._site.nodes or count_nodes(self._partition)
-        number = submit(count, self._partition, (*same, *self._site.slurm), name, self._sign)
-        self._write_down(Allocation(scheduler=SCHEDULER, number=number, name=name))
-        return JobWatch(number, self._sign)
+        held, self._sign = _submitted(self._site, count, self._partition, same)
+        self._write_down(held)
+        return held.number
 
-    def _wait(self, watch: JobWatch) -> JobState:
+    def _wait(self, number: str, watch: JobWatch) -> JobState:
         """Until the job has its nodes. CannotMeasure if it never will, or not in time."""
-        what = f"job {watch.number}"
         began, limit_s = time.monotonic(), self._site.wait_s
         self._tell("waiting for nodes")
         while not self._stops:
-            state = watch.look()
+            state = watch.look().get(number)
             if state is not None and state.has_nodes:
                 return state
-            if state is not None and not state.waits:
-                raise CannotMeasure(f"slurm: {what} ended before it could be used ({state.state.lower()})")
-            if state is not None and state.is_hopeless:
-                raise CannotMeasure(f"slurm: {what} would wait for ever ({state.reason}); change --nodes or --slurm")
+            if state is not None and (problem := _hopeless(number, state)):
+                raise CannotMeasure(problem)
             if state is not None:
-                self._tell(f"waiting for nodes: {what} is {state.state.lower()} ({state.reason or 'no reason given'})")
+                self._tell(_waiting(number, state))
             if limit_s is not None and time.monotonic() - began > limit_s:
-                raise CannotMeasure(f"slurm: {what} got no nodes within {limit_s:g} s; wait longer with --wait")
+                raise CannotMeasure(_too_late(number, limit_s))
             time.sleep(_LOOK_S)
         raise Interrupted("interrupted while waiting for nodes")
+
+    def lender(self, folder: str, listener: Listener) -> Lender:
+        """See `Lending`."""
+        return SlurmLender(self._site, self._partition, folder, listener, self._python)
 
     def _write_down(self, allocation: Allocation) -> None:
         self._held = allocation
@@ -124,6 +127,122 @@ class SlurmExecutor(AllocatedExecutor):
             self._write_down(msgspec.structs.replace(self._held, released=True))
         with suppress(OSError):  # squeue was faster
             os.unlink(self._sign)
+
+
+class SlurmLender(Lender):
+    """A job of one node for each: whichever starts first is used first."""
+
+    def __init__(self, site: Site, partition: str, folder: str, listener: Listener, python: str) -> None:
+        self._site, self._partition, self._folder, self._python = site, partition, folder, python
+        self._listener = listener
+        self._held: dict[str, Allocation] = {}  # by number
+        self._signs: dict[str, str] = {}  # of those not granted yet
+        self._watch = JobWatch({})
+        self._began = time.monotonic()
+        self._problem = ""
+
+    def __enter__(self) -> Self:
+        try:
+            for _ in range(self._site.nodes):
+                held, sign = _submitted(self._site, 1, self._partition)
+                self._signs[held.number] = sign
+                self._write_down(held)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        self._watch = JobWatch(self._signs)
+        self._tell("waiting for nodes")
+        return self
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._signs)
+
+    def granted(self) -> list[Connection]:
+        found: list[Connection] = []
+        for number, state in self._watch.look().items():
+            if state.has_nodes:
+                [name] = hostnames(state.nodes)
+                self._write_down(msgspec.structs.replace(self._held[number], nodes=(name,)))
+                self._forget(number)
+                found.append(SlurmConnection(name, number, self._python))
+            elif problem := _hopeless(number, state):
+                self._give_up(number, problem)
+            else:
+                self._tell(_waiting(number, state))
+        limit_s = self._site.wait_s
+        if limit_s is not None and time.monotonic() - self._began > limit_s:
+            for number in list(self._signs):
+                self._give_up(number, _too_late(number, limit_s))
+        if not self._signs and not any(held.nodes for held in self._held.values()):
+            raise CannotMeasure(self._problem)
+        return found
+
+    def give_back(self, node: str) -> None:
+        for held in self._held.values():
+            if held.nodes == (node,):
+                self._release(held)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for held in list(self._held.values()):
+            self._release(held)
+        for number in list(self._signs):
+            self._forget(number)
+
+    def _give_up(self, number: str, problem: str) -> None:
+        self._problem = problem
+        if isinstance(self._listener, Observer):
+            self._listener.on_note(problem)
+        self._forget(number)
+        self._release(self._held[number])
+
+    def _forget(self, number: str) -> None:
+        """It is granted, or never will be."""
+        self._watch.forget(number)
+        with suppress(OSError):  # it was read, or never written
+            os.unlink(self._signs.pop(number))
+        if not self._signs and isinstance(self._listener, Observer):
+            self._listener.on_step_done(SCHEDULER)
+
+    def _release(self, held: Allocation) -> None:
+        if not held.released and cancel(held.number, held.name) is None:
+            self._write_down(msgspec.structs.replace(held, released=True))
+
+    def _write_down(self, allocation: Allocation) -> None:
+        self._held[allocation.number] = allocation
+        write_allocations(self._folder, list(self._held.values()))
+
+    def _tell(self, what: str) -> None:
+        if isinstance(self._listener, Observer):
+            self._listener.on_step(SCHEDULER, what)
+
+
+def _submitted(site: Site, nodes: int, partition: str, same: tuple[str, ...] = ()) -> tuple[Allocation, str]:
+    """A new job, and the file to which its holder will write its nodes."""
+    token = new_token()
+    sign = os.path.join(site.folder, f".granted-{token}") if site.folder else ""
+    name = f"{JOB_NAME}-{token}"
+    number = submit(nodes, partition, (*same, *site.slurm), name, sign)
+    return Allocation(scheduler=SCHEDULER, number=number, name=name), sign
+
+
+def _hopeless(number: str, state: JobState) -> str:
+    """Why there will be no nodes, if so."""
+    if not state.waits:
+        return f"slurm: job {number} ended before it could be used ({state.state.lower()})"
+    if state.is_hopeless:
+        return f"slurm: job {number} would wait for ever ({state.reason}); change --nodes or --slurm"
+    return ""
+
+
+def _waiting(number: str, state: JobState) -> str:
+    return f"waiting for nodes: job {number} is {state.state.lower()} ({state.reason or 'no reason given'})"
+
+
+def _too_late(number: str, limit_s: float) -> str:
+    return f"slurm: job {number} got no nodes within {limit_s:g} s; wait longer with --wait"
 
 
 def end_allocations(folder: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -17,10 +17,8 @@ from benchwright.core.errors import CannotMeasure
 ASK_S = 30.0  # between questions to the controller, which serves a whole cluster
 _FIRST_ASK_S = 4.0  # batch jobs are scheduled within 3 s of their submission, unless configured otherwise
 _LIMIT_S = 60.0
-_QUICK_S, _PATIENCE = (
-    10.0,
-    10,
-)  # for what may remain unknown: how long an answer may take, and how much later to ask again
+# For what may remain unknown: how long an answer may take, and how much later to ask again.
+_QUICK_S, _PATIENCE = 10.0, 10
 _PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "scontrol")
 _DEFAULT_TIME = "4:00:00"
 JOB_NAME = "benchwright"
@@ -31,7 +29,7 @@ _HOLDER = """\
 (echo "$SLURM_JOB_NODELIST" >"$BENCHWRIGHT_SIGN") 2>/dev/null
 idle=0
 while [ "$idle" -lt 3 ]; do
-  sleep {pause_s:g}
+  sleep {pause_s:g} || exit
   steps=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i) || continue
   idle=$((idle + 1))
   for step in $steps; do
@@ -164,37 +162,51 @@ def _holds(nodes: str, node: str) -> bool:
 
 
 class JobWatch:
-    """Follows one job. `sign`: the file to which a new holder writes its nodes, on a file system that is shared; elsewhere
-    squeue is asked, at most once in half a minute. Of a job that is not ours (`sign` None) it is asked about all others, too."""
+    """Follows jobs. `signs`: their numbers, each with the file to which a new holder writes its nodes, on a file system that is
+    shared. squeue is asked about those that wrote none, all in one question, at most once in half a minute. `at_once`: they are
+    not ours, and it is asked now, about everybody's."""
 
-    def __init__(self, number: str, sign: str | None = None) -> None:
-        self.number = number
-        self._sign = sign
-        self._ask_at = time.monotonic() + (0.0 if sign is None else _FIRST_ASK_S)
-        self.seen = ""  # all that squeue said last
+    def __init__(self, signs: Mapping[str, str], *, at_once: bool = False) -> None:
+        self._signs = dict(signs)
+        self._at_once = at_once
+        self._ask_at = time.monotonic() + (0.0 if at_once else _FIRST_ASK_S)
+        self.seen = ""  # the last answer of squeue
         self.may_ask_at = time.monotonic()  # whoever wants to know more of the controller
 
-    def look(self) -> JobState | None:
-        """None: nothing new is known."""
-        if self._sign and (nodes := _whole_line(self._sign)):
-            os.unlink(self._sign)
-            return JobState(_HAS_NODES, nodes=nodes)
-        now = time.monotonic()
-        if now < self._ask_at:
-            return None
-        self._ask_at = self.may_ask_at = now + ASK_S
-        words = ["squeue", "--noheader", "--states=all", f"--format={_ROW}"]
-        words += [] if self._sign is None else [f"--jobs={self.number}"]
+    def forget(self, number: str) -> None:
+        """Nothing more need be known about it."""
+        self._signs.pop(number, None)
+
+    def look(self) -> dict[str, JobState]:
+        """What is new, by the number of the job."""
+        found = {}
+        for number, sign in self._signs.items():
+            if sign and (nodes := _whole_line(sign)):
+                os.unlink(sign)
+                found[number] = JobState(_HAS_NODES, nodes=nodes)
+        unknown = [number for number in self._signs if number not in found]
+        if unknown and time.monotonic() >= self._ask_at:
+            self._ask_at = self.may_ask_at = time.monotonic() + ASK_S
+            found |= self._asked(unknown)
+        return found
+
+    def _asked(self, numbers: Sequence[str]) -> dict[str, JobState]:
+        """States that squeue knows of these jobs; nothing, if it does not answer."""
+        which = [] if self._at_once else [f"--jobs={','.join(numbers)}"]
         try:
-            done = _run(words, limit_s=max(ASK_S - 5.0, 5.0))
+            done = _run(
+                ["squeue", "--noheader", *which, "--states=all", f"--format={_ROW}"], limit_s=max(ASK_S - 5.0, 5.0)
+            )
         except CannotMeasure:
-            return None  # a slow controller answers later
-        if done.returncode != 0:
-            return JobState("GONE") if "Invalid job id" in done.stderr else None
-        self.seen = done.stdout
+            return {}  # a slow controller answers later
+        if done.returncode != 0 and "Invalid job id" not in done.stderr:
+            return {}
         rows = _rows(done.stdout)
-        own = next((JobState(*row[1:]) for row in rows if row[0] == self.number), None)
-        return own if own is not None or (done.stdout.strip() and not rows) else JobState("GONE")
+        if len(rows) < sum(bool(line.strip()) for line in done.stdout.splitlines()):
+            return {}
+        self.seen = done.stdout
+        known = {number: JobState(*state) for number, *state in rows}
+        return {number: known.get(number, JobState("GONE")) for number in numbers}
 
 
 def _whole_line(path: str) -> str:

@@ -56,6 +56,7 @@ class RunOptions(TypedDict, total=False):
     on: str | None
     nodes: int | None
     slurm: str | int | Sequence[str | int] | None
+    slurm_profile: str | None
     wait: str | float | None
     platform: str | None
     device_names: Texts

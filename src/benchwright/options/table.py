@@ -166,9 +166,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on: Annotated[str | None, _row(HOW, "--on", metavar="NAME[:ARG]", common=True, names_from="benchwright.executors.registry:EXECUTORS.names", kept=True,
         help="Where to run: local, ssh:HOST, slurm, ray, adb:SERIAL. In full ssh:[USER@]HOST[:PORT], slurm[:PARTITION] or slurm:job=ID, an allocation of yours; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
     nodes: Annotated[int, _row(HOW, "--nodes", "count", "N", least=1, kept=True,
-        help="With --on slurm or ray: how many nodes to ask the scheduler for.")] = 1
+        help="With --on slurm or ray: how many nodes to ask the scheduler for. Independent benchmarks share them.")] = 1
     slurm: Annotated[tuple[str, ...], _row(HOW, "--slurm", metavar="OPTIONS", parse=values.slurm_options, kept=True,
         help="With --on slurm: options for sbatch, as one string, such as '--account=lab --time=30'.")] = ()
+    slurm_profile: Annotated[str | None, _row(HOW, "--slurm-profile", metavar="NAME",
+        help="With --on slurm: take options for sbatch, and the number of nodes, from this profile in slurm.yaml, which is looked for beside the suite and here.")] = None
     wait: Annotated[float | None, _row(HOW, "--wait", metavar="TIME", parse=values.wait, of_target=False,
         help="Give up if the scheduler has granted no nodes after this time, such as 1h.  [default: wait]")] = None
     platform: Annotated[str | None, _row(HOW, "--platform", metavar="NAME",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from benchwright.results import check_store as check_store
     from benchwright.results import compare as compare
     from benchwright.results import corpora as corpora
+    from benchwright.results import fan_outs as fan_outs
     from benchwright.results import kept_runs as kept_runs
     from benchwright.results import machines as machines
     from benchwright.results import missing_module as missing_module

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from benchwright.runner import device_selection as device_selection
     from benchwright.runner import device_worker as device_worker
     from benchwright.runner import devices as devices
+    from benchwright.runner import fan_out as fan_out
     from benchwright.runner import growth as growth
     from benchwright.runner import hooks as hooks
     from benchwright.runner import in_process_model as in_process_model

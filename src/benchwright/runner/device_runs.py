@@ -21,6 +21,7 @@ from benchwright.kinds.registry import kind_of
 from benchwright.results.after_run import exit_code
 from benchwright.runner.device_selection import DeviceOrder
 from benchwright.runner.device_worker import Said, send_order
+from benchwright.runner.run import NodeOrder, RunOrder
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -60,7 +61,7 @@ def _read(name: str, said: Said) -> DeviceRun:
 def _run_together(orders: Sequence[DeviceOrder], observer: Observer) -> dict[str, Said]:
     """The last word of each device."""
     lines: queue.SimpleQueue[tuple[str, Said]] = queue.SimpleQueue()
-    workers = [_Worker(each, lines) for each in orders]
+    workers = [RunProcess(each.name, each.order, lines) for each in orders]
     ended: dict[str, Said] = {}
 
     def stop() -> None:
@@ -75,13 +76,14 @@ def _run_together(orders: Sequence[DeviceOrder], observer: Observer) -> dict[str
                 continue
             if message.what in ("run", "error"):
                 ended.setdefault(name, message)
-            _tell(observer, name, message)
+            pass_on(observer, name, message)
     for worker in workers:
         worker.close()
     return ended
 
 
-def _tell(observer: Observer, name: str, said: Said) -> None:
+def pass_on(observer: Observer, name: str, said: Said) -> None:
+    """What a worker says that concerns whoever watches."""
     tellers: dict[str, Callable[[], None]] = {
         "step": lambda: observer.on_step(name, said.text),
         "done": lambda: observer.on_step_done(name, said.text),
@@ -89,16 +91,16 @@ def _tell(observer: Observer, name: str, said: Said) -> None:
         "note": lambda: observer.on_note(f"{name}: {said.text}"),
         "trouble": lambda: observer.on_trouble(f"{name}: {said.text}"),
         "error": lambda: None if said.code == _INTERRUPTED else observer.on_trouble(f"{name}: {said.text}"),
-        "run": lambda: None,
     }
-    tellers[said.what]()
+    if said.what in tellers:
+        tellers[said.what]()
 
 
-class _Worker:
-    """The process that makes the run of one device."""
+class RunProcess:
+    """The process that makes the run of one device or node. What it says is put into `lines`."""
 
-    def __init__(self, each: DeviceOrder, lines: queue.SimpleQueue[tuple[str, Said]]) -> None:
-        self._name = each.name
+    def __init__(self, name: str, order: RunOrder | NodeOrder, lines: queue.SimpleQueue[tuple[str, Said]]) -> None:
+        self._name = name
         self._lines = lines
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "benchwright.runner.device_worker"],
@@ -109,7 +111,7 @@ class _Worker:
         )
         assert self._process.stdin is not None
         try:
-            send_order(each.order, self._process.stdin)
+            send_order(order, self._process.stdin)
         except BrokenPipeError:
             pass  # how it ended is known below
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -122,6 +124,15 @@ class _Worker:
         code = self._process.wait()
         lost = Said("error", f"its run ended unexpectedly (exit code {code})", BenchwrightError.exit_code)
         self._lines.put((self._name, lost))
+
+    def answer(self, names: Sequence[str]) -> None:
+        """What it is to measure next; nothing: it is to end."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(names) + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # how it ended is heard of
 
     def stop(self) -> None:
         """As Ctrl-C does; a second time it ends at once."""

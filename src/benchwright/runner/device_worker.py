@@ -1,4 +1,5 @@
-"""Makes the run of one device, in a separate process: the order comes on stdin, events go to stdout, a line each.
+"""Makes the run of one device or node, in a process of its own: the order comes on stdin, what happens goes to stdout, a line
+each. A node's run asks for more to measure whenever it has ended a part of the work; the answer is a line on stdin.
 
 Why a process: Ctrl-C ends a run in an orderly way only in the main thread, and only there a pattern that never ends is stopped.
 """
@@ -7,32 +8,40 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import IO
 
 import msgspec
 
-from benchwright.core.errors import BenchwrightError
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import BenchwrightError, Interrupted
 from benchwright.core.job import Job
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Status
+from benchwright.executors.lender import LentNode
 from benchwright.executors.observer import Observer
-from benchwright.runner.run import RunOrder, run
+from benchwright.runner.run import NodeOrder, RunOrder, Share, run, site_for
 from benchwright.runs.delivery import NotReported
+from benchwright.runs.fan_out_folder import FAN_OUT, NODE, MeasuredPart, add_part
+
+_LOOK_S = 0.2
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a worker. `what`: step, done, note, trouble, output; last run, with the folder, or error, with the exit code."""
+    """One line of a worker. `what`: step, done, note, trouble, output; take, when it wants more to measure, and lost, if what it
+    had must be measured elsewhere; last run, with the folder, idle, if there was nothing for it, or error, with the exit code."""
 
     what: str
     text: str
     code: int = 0
 
 
-def send_order(order: RunOrder, pipe: IO[bytes]) -> None:
+def send_order(order: RunOrder | NodeOrder, pipe: IO[bytes]) -> None:
     """To a worker. Both ends are benchwright of this user, so a pickle is safe."""
     pickle.dump(order, pipe)
     pipe.flush()
@@ -79,11 +88,60 @@ class _Telling(Observer):
         self.say("run", str(made.folder), code)
 
 
-def _end_with_parent() -> None:
-    """When whoever started this is gone, its end of our stdin is closed."""
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+class _Answers:
+    """The lines of our stdin. When whoever started this is gone, its end is closed."""
+
+    def __init__(self) -> None:
+        self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        with open(0, "rb", buffering=0, closefd=False) as stdin:
+            for line in stdin:
+                self.lines.put(line)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _Work:
+    """The work that this run shares with others: see `SharedWork`."""
+
+    def __init__(self, ordered: NodeOrder, telling: _Telling, answers: _Answers) -> None:
+        assert ordered.order.resolved is not None
+        self.everything = ordered.order.resolved.benchmarks
+        self._folder, self._node = ordered.folder, ordered.connection.node.name
+        self._telling, self._answers = telling, answers
+        self._names: tuple[str, ...] = ()
+
+    def take(self, stopped: Callable[[], bool]) -> tuple[Benchmark, ...]:
+        self._telling.say("take", "")
+        while not stopped():
+            with suppress(queue.Empty):
+                self._names = msgspec.json.decode(self._answers.lines.get(timeout=_LOOK_S), type=tuple[str, ...])
+                return tuple(b for b in self.everything if b.name in self._names)
+        return ()
+
+    def end(self, run: str, results: Sequence[str], *, lost: bool) -> None:
+        part = MeasuredPart(names=self._names, run=run, node=self._node, results=tuple(results), lost=lost)
+        add_part(self._folder, part)
+        if lost:
+            self._telling.say("lost", "")
+
+
+def _run_on_node(ordered: NodeOrder, telling: _Telling, answers: _Answers) -> None:
+    order, node = ordered.order, ordered.connection.node.name
+    assert order.resolved is not None
+    site = site_for(order.resolved.options, order.base)
+    work = _Work(ordered, telling, answers)
+    with LentNode(site, ordered.connection) as executor:
+        executor.machine()  # before anything is taken: CannotMeasure if the node cannot be used
+        if not (first := work.take(lambda: False)):
+            telling.say("idle", "")
+            return
+        resolved = msgspec.structs.replace(order.resolved, benchmarks=first)
+        labels = order.labels | {FAN_OUT: os.path.basename(ordered.folder), NODE: node}
+        order = msgspec.structs.replace(order, resolved=resolved, labels=labels)
+        share = Share(work=work, failed=ordered.failed, another=lambda: LentNode(site, ordered.connection))
+        telling.end(run(order, telling, executor=executor, share=share))
 
 
 def main() -> int:
@@ -91,15 +149,20 @@ def main() -> int:
     os.dup2(2, 1)  # whatever prints, prints elsewhere
     telling = _Telling(stdout)
     with open(0, "rb", buffering=0, closefd=False) as stdin:
-        order: RunOrder = pickle.load(stdin)  # noqa: S301 see send_order
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+        order: RunOrder | NodeOrder = pickle.load(stdin)  # noqa: S301 see send_order
+    answers = _Answers()
     try:
-        telling.end(run(order, telling))
+        if isinstance(order, NodeOrder):
+            _run_on_node(order, telling, answers)
+        else:
+            telling.end(run(order, telling))
     except NotReported as error:
         telling.say("trouble", str(error))
         telling.end(error.run, error.exit_code)
     except BenchwrightError as error:
         telling.say("error", str(error), error.exit_code)
+    except KeyboardInterrupt:
+        telling.say("error", "interrupted", Interrupted.exit_code)
     except Exception as error:
         # A mistake of ours on one device must not take the others' results along.
         telling.say("error", f"{type(error).__name__}: {error}", BenchwrightError.exit_code)

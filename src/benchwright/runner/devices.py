@@ -21,6 +21,7 @@ from benchwright.executors.transfer.shell import ANSWER, ask
 from benchwright.executors.via_connection import connection_to
 from benchwright.kinds.suite.system_file import read_system
 from benchwright.options.variables import value_of
+from benchwright.runs.fan_out_folder import fan_outs
 from benchwright.runs.run_folder import RunFolder
 
 HOST, SSH, ANDROID = "host", "ssh", "android"
@@ -98,7 +99,7 @@ def look_around(
 
 def end_lost_allocations(runs: Path) -> list[str]:
     """Releases nodes that killed runs still hold on a cluster; returns the runs, each with its jobs."""
-    folders = [file.parent for file in sorted(runs.glob(f"*/{FILE}"))]
+    folders = [file.parent for place in (runs, fan_outs(runs)) for file in sorted(place.glob(f"*/{FILE}"))]
     ended = {f.name: end_allocations(str(f)) for f in folders if not RunFolder(f).is_busy()}
     return [f"{name} (job {', '.join(numbers)})" for name, numbers in ended.items() if numbers]
 

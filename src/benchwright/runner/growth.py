@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
@@ -22,6 +22,24 @@ from benchwright.runs.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
     from benchwright.kinds.models.discovery.search import ModelSearch
+
+
+class SharedWork(Protocol):
+    """Benchmarks of a target that several runs share: each takes a part whenever it has ended one."""
+
+    @property
+    def everything(self) -> tuple[Benchmark, ...]:
+        """All that the runs share."""
+        ...
+
+    def take(self, stopped: Callable[[], bool]) -> tuple[Benchmark, ...]:
+        """The next part; empty if there is no more, or it was asked to stop."""
+        ...
+
+    def end(self, run: str, results: Sequence[str], *, lost: bool) -> None:
+        """The part that was taken last is measured; `results`: what its benchmarks are called in the run. `lost`: its node
+        was, and somebody else must measure it."""
+        ...
 
 
 class PendingScripts:

@@ -12,10 +12,11 @@ import msgspec
 
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import Interrupted, InvalidInput
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
+from benchwright.core.status import Reason
 from benchwright.core.system import Node
 from benchwright.executors.base import Allocating, Executor
 from benchwright.executors.interruption import stops_on_signals
@@ -26,7 +27,7 @@ from benchwright.plan.placement import make_plan
 from benchwright.plan.starts import overlap_notes
 from benchwright.plan.turns import started_together
 from benchwright.record import is_complete
-from benchwright.runner.growth import PendingScripts, scripts_left, with_more
+from benchwright.runner.growth import PendingScripts, SharedWork, scripts_left, with_more
 from benchwright.runner.hooks import HookRunner
 from benchwright.runner.prebuild import BuildsAhead, empty_folder, remove_folder, still_to_launch, write_file
 from benchwright.runner.readiness import Cooldown, busy_notes, clear_leftovers, not_ready, refuse_if_none_is_ready
@@ -57,6 +58,7 @@ def measure(
     failed: Mapping[str, str] | None = None,
     another: Callable[[], AbstractContextManager[Executor]] | None = None,
     on_ended: Callable[[Run, Collection[str]], None] | None = None,
+    shared: SharedWork | None = None,
 ) -> Run:
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
 
@@ -64,15 +66,16 @@ def measure(
     `failed`: benchmarks that could not be set up, with the reason; launches that can run all the same are made.
     `another`: opens an executor like this one, to clean up after an interrupt. `search_first`: all scripts are searched
     for models before anything is measured; else each before its own models. `on_ended`: called with the run as far as it is
-    made whenever benchmarks of these names have had their last launch.
+    made whenever benchmarks of these names have had their last launch. `shared`: where more benchmarks come from, after these.
     """
     observer = observer or Observer()
-    check_workers(benchmarks, options)
+    everything = tuple(benchmarks) if shared is None else shared.everything
+    check_workers(everything, options)
     with closing(PendingScripts(base, executor, observer, together=search_first)) as scripts:
         if resume is None:
-            folder, stored = _begin(benchmarks, options, scripts, base, name, labels or {}, failed or {})
+            folder, stored = _begin(benchmarks, everything, options, scripts, base, name, labels or {}, failed or {})
         else:
-            folder, stored = to_resume(base, resume, tuple(benchmarks), options)
+            folder, stored = to_resume(base.runs, resume, tuple(benchmarks), options)
         with folder.locked():
             try:
                 measurement = _Measurement(
@@ -87,6 +90,7 @@ def measure(
                     failed=failed or {},
                     another=another,
                     on_ended=on_ended,
+                    shared=shared,
                 )
             except BaseException:  # Ctrl-C too
                 if resume is None:
@@ -107,6 +111,7 @@ def _on_nodes(stored: StoredPlan, nodes: tuple[Node, ...]) -> StoredPlan:
 
 def _begin(
     benchmarks: Sequence[Benchmark],
+    everything: Sequence[Benchmark],
     options: Options,
     scripts: PendingScripts,
     base: BaseFolder,
@@ -114,17 +119,17 @@ def _begin(
     labels: dict[str, str],
     failed: Mapping[str, str],
 ) -> tuple[RunFolder, StoredPlan]:
-    """A new run, whose first script has been searched."""
+    """A new run, whose first script has been searched. `everything`: that it may grow to."""
     if not benchmarks:
         raise InvalidInput("nothing to measure", remedy="name a file, or write a command after --")
     found = scripts.first(benchmarks, options)
-    refuse_if_none_is_ready(found, options, failed)
+    refuse_if_none_is_ready(found if len(everything) == len(benchmarks) else everything, options, failed)
     stored = StoredPlan(
         uid=new_uid(),
         name=name,
         started=datetime.now().astimezone().isoformat(timespec="seconds"),
         benchmarks=found,
-        asked=tuple(benchmarks) if any(b.is_open for b in benchmarks) else (),
+        asked=tuple(everything) if any(b.is_open for b in everything) else (),
         options=options,
         labels=labels,
     )
@@ -148,6 +153,7 @@ class _Measurement:
         failed: Mapping[str, str],
         another: Callable[[], AbstractContextManager[Executor]] | None = None,
         on_ended: Callable[[Run, Collection[str]], None] | None = None,
+        shared: SharedWork | None = None,
     ) -> None:
         self.folder = folder
         self.failed = failed
@@ -157,13 +163,16 @@ class _Measurement:
         self.another = another or (lambda: nullcontext(executor))
         self.on_ended = on_ended
         self.told_ended: set[str] = set()
+        self.shared = shared
+        self.passed: set[str] = set()  # benchmarks of parts that were ended
         self.observer = observer
         if isinstance(executor, Allocating) and (nodes := executor.allocate(str(folder.path), observer)):
             self.stored = stored = _on_nodes(self.stored, nodes)
         self.machine = executor.machine()
         refuse_other_machine(folder, self.machine)
         self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
-        packages = {name: None for kind, same in by_kind(stored.benchmarks) for name in kind.packages_for(same)}
+        everything = stored.benchmarks if shared is None else shared.everything
+        packages = {name: None for kind, same in by_kind(everything) for name in kind.packages_for(same)}
         self.probe = ProbeWatch(base.artifacts, self._tell, tuple(packages))
         self.made = 0  # groups of launches
         self.plan = self._planned([b for b in stored.benchmarks if not b.is_open])
@@ -172,7 +181,8 @@ class _Measurement:
         options, self.pairs = stored.options, {b.name: b.pair for b in stored.benchmarks}
         self.enough = LaunchStopper(options.enough, self._run, self.pairs, options.decision)
         # Scripts that are still to be searched depend on the same files and packages as their models will.
-        whole = self._planned(stored.benchmarks) if any(b.is_open for b in stored.benchmarks) else self.plan
+        grows = shared is not None or any(b.is_open for b in stored.benchmarks)
+        whole = self._planned(everything) if grows else self.plan
         context = (whole, kind_of, stored.options.keep_env)
         self.history = history_of_resumed(folder, *context, anyway=anyway) if resumes else history_of_new(*context)
         self.launches: dict[str, list[Launch]] = {}
@@ -212,8 +222,11 @@ class _Measurement:
         self.launches = {b.name: self.launches.get(b.name, []) for b in self.stored.benchmarks}
 
     def _grow(self, stopped: Callable[[], bool]) -> bool:
-        """Searches one more script and plans its models; False if none is left, or it was asked to stop."""
-        if stopped() or (found := self.scripts.next(self.stored, self.folder.path, stopped)) is None:
+        """Searches one more script and plans its models, or takes more work; False if none is left, or it was asked to stop."""
+        if stopped():
+            return False
+        found = self.scripts.next(self.stored, self.folder.path, stopped) or self._taken(stopped)
+        if found is None:
             return False
         self._mend()
         planned = {b.name for b in self.plan.benchmarks}
@@ -227,6 +240,38 @@ class _Measurement:
             self._keep()
         self.observer.on_grown(self.plan, *scripts_left(self.stored))
         return True
+
+    def _taken(self, stopped: Callable[[], bool]) -> tuple[Benchmark, ...] | None:
+        """The run's benchmarks with a further part of the work that it shares with others; None: there is no more."""
+        if self.shared is None or stopped():
+            return None
+        lost = self._losses()
+        self.shared.end(self.folder.id, self._part(), lost=bool(lost))
+        self.passed.update(b.name for b in self.stored.benchmarks)
+        if lost and not self._is_usable(lost):
+            return None
+        more = self.shared.take(stopped)
+        for kind, same in by_kind(more):
+            self._add_notes(Note(text=text) for text in kind.warnings(same, self.stored.options))
+        return (*self.stored.benchmarks, *more) if more else None
+
+    def _part(self) -> list[str]:
+        """The benchmarks that were taken last."""
+        return [b.name for b in self.stored.benchmarks if b.name not in self.passed]
+
+    def _losses(self) -> set[Reason]:
+        """Why the benchmarks that were taken last must be measured elsewhere; none, if they need not."""
+        launches = {x.reason for name in self._part() for x in self.launches.get(name, ())}
+        searches = {self.scripts.lost[name][0] for name in self._part() if name in self.scripts.lost}
+        return {reason for reason in launches | searches if reason in (Reason.AGENT_LOST, Reason.DISK_FULL)}
+
+    def _is_usable(self, lost: Collection[Reason]) -> bool:
+        """Whether the node answers again."""
+        try:
+            return Reason.DISK_FULL not in lost and self.executor.machine() is not None
+        except CannotMeasure as error:
+            self._tell(str(error))
+            return False
 
     def _tell(self, text: str) -> None:
         """Something a reader of the results should know, and whoever watches the run now."""
@@ -277,6 +322,9 @@ class _Measurement:
         groups = started_together(self.plan.launches)
         for number, group in enumerate(groups[self.made :], start=self.made + 1):
             if stopped():
+                return
+            if self.shared is not None and self._losses():
+                self.made = len(groups)  # the rest is measured elsewhere, too
                 return
             self.made = number
             if not self.enough.reached(group[0][0]) and not self._launch_group(number, len(groups), group, stopped):

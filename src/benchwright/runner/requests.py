@@ -73,7 +73,17 @@ def options_of(values: Mapping[str, Any], *, targets: Sequence[str] = (), comman
         interleave=interleave(options.interleave, options.turns),
         base=str(BaseFolder.choose(options.base, os.environ).path),
     )
-    return _with_builds(options)
+    return _with_builds(_with_profile(options) if options.slurm_profile else options)
+
+
+def _with_profile(options: Options) -> Options:
+    """With the options of sbatch that the profile has; those that were given come last, and so they hold."""
+    from benchwright.kinds.suite.slurm_profiles import slurm_profile
+
+    folders = [os.path.dirname(shipped_file(target)) or "." for target in options.targets]
+    found = slurm_profile(options.slurm_profile or "", [*folders, *(os.path.join(f, "..") for f in folders), "."])
+    nodes = options.nodes if options.nodes > 1 else found.nodes or 1
+    return replace(options, slurm=(*found.options, *options.slurm), nodes=nodes)
 
 
 def _parsed(option: Option, value: Any) -> Any:

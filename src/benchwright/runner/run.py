@@ -7,7 +7,7 @@ place: each run is checked, resolved, measured, kept in the store and resumable 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from benchwright.core.machine import with_gpus
 from benchwright.core.run import Plan, Run
 from benchwright.core.system import System
 from benchwright.executors.base import Executor, Site
+from benchwright.executors.connection import Connection
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.registry import open_executor
 from benchwright.kinds.base import Resolved
@@ -25,6 +26,7 @@ from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.options.table import OPTIONS, SUITE, ZOO, Options, refuse_unrelated
 from benchwright.plan.placement import make_plan
 from benchwright.results.after_run import keep_in_store, save_scaling
+from benchwright.runner.growth import SharedWork
 from benchwright.runner.measure import measure
 from benchwright.runner.readiness import locked_clocks, refused
 from benchwright.runner.resolve import resolve, with_default_target
@@ -56,17 +58,44 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()  # control and treatment: each benchmark is measured on both sides; or one of them
 
 
-def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
+class NodeOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """A run to make on one node: `order` has all that several nodes share. `folder`: where it is written down who measured
+    what. `failed`: what could not be set up, and why."""
+
+    order: RunOrder
+    connection: Connection
+    folder: str
+    failed: dict[str, str]
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that a run shares with others, which is set up. `failed`: what could not be set up, and why. `another`: opens an
+    executor of the same node, to clean up after an interrupt."""
+
+    work: SharedWork
+    failed: dict[str, str]
+    another: Callable[[], AbstractContextManager[Executor]]
+
+
+def run(
+    order: RunOrder,
+    observer: Observer | None = None,
+    *,
+    executor: Executor | None = None,
+    share: Share | None = None,
+) -> Run:
     """Makes the run and returns it; Interrupted if it was asked to stop, NotReported if a reporter lost its results.
 
-    `observer` hears of problems that do not fail the run. `executor` replaces the one the options name.
+    `observer` hears of problems that do not fail the run. `executor` replaces the one the options name. `share`: there is
+    more to measure than what is ordered.
     """
     observer = observer or Observer()
     if not order.options.no_store:
         from benchwright.results.kept_runs import store_url
 
         store_url(order.options.store, order.base, os.environ)  # refused now, not after hours of measuring
-    resolved, failed = _set_up(order, resolve_order(order), observer)
+    resolved = resolve_order(order)
+    resolved, failed = set_up(order, resolved, observer) if share is None else (resolved, share.failed)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
     clocks = locked_clocks(order.options.lock_clocks, resolved.options, observer)
@@ -83,15 +112,16 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             search_first=bool(order.options.interleave),
             anyway=order.options.anyway,
             failed=failed,
-            another=lambda: _chosen(executor, resolved, order),
+            another=share.another if share is not None else lambda: _chosen(executor, resolved, order),
             on_ended=adding(order.deliveries),
+            shared=None if share is None else share.work,
         )
     for problem in _follow_up(order, made):
         observer.on_trouble(problem)
     return made
 
 
-def _set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Resolved, dict[str, str]]:
+def set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Resolved, dict[str, str]]:
     """Does what is missing before the benchmarks can run. Returns them as they are then, and why it failed for some."""
     failed: dict[str, str] = {}
     for _ in range(0 if order.options.no_setup else _MOST_PHASES):
@@ -218,22 +248,22 @@ def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> Abst
     return executor_for(_settings_of(resolved, order), order.base) if given is None else nullcontext(given)
 
 
+def executor_for(options: Options, base: BaseFolder) -> Executor:
+    """The executor that `--on` names; without it the nodes of the system file, else this machine."""
+    return open_executor(options.on, site_for(options, base))
+
+
 def site_for(options: Options, base: BaseFolder) -> Site:
-    return Site(
+    site = Site(
         folder=str(base.path),
         remote_dir=options.remote_dir,
         nodes=options.nodes,
         wait_s=options.wait,
         slurm=options.slurm,
     )
-
-
-def executor_for(options: Options, base: BaseFolder) -> Executor:
-    """What `--on` names; without it the nodes of the system file, else this machine."""
-    site = site_for(options, base)
     if options.suite_paths is not None:
-        return open_executor(options.on, msgspec.structs.replace(site, system=options.suite_paths.system))
-    return open_executor(options.on, msgspec.structs.replace(site, named_system=_named_system))
+        return msgspec.structs.replace(site, system=options.suite_paths.system)
+    return msgspec.structs.replace(site, named_system=_named_system)
 
 
 def _named_system() -> System:
@@ -250,6 +280,6 @@ def _settings_of(resolved: Resolved, order: RunOrder) -> Options:
     try:
         if order.resume != NEWEST:
             return find_run(order.base.runs, order.resume).read_plan().options
-        return asked if resolved.benchmarks else to_resume(order.base, NEWEST, (), asked)[1].options
+        return asked if resolved.benchmarks else to_resume(order.base.runs, NEWEST, (), asked)[1].options
     except InvalidInput:
         return asked  # `measure` says what is wrong with it

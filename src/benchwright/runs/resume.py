@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
 from benchwright.core.status import Reason, Status
 from benchwright.options.table import Options
-from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.fan_out_folder import FAN_OUT
 from benchwright.runs.known_runs import all_runs, find_run
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
@@ -23,11 +24,11 @@ NEWEST = "newest"  # resume the newest unfinished run of the same target
 
 
 def to_resume(
-    base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], options: Options
+    runs: Path, resume: str, benchmarks: tuple[Benchmark, ...], options: Options
 ) -> tuple[RunFolder, StoredPlan]:
     """The run to resume. What it measures must not have changed."""
     if resume != NEWEST:
-        folder = find_run(base.runs, resume)
+        folder = find_run(runs, resume)
         stored = folder.read_plan()
         if benchmarks and (differences := stored.differences(benchmarks, options)):
             raise InvalidInput(
@@ -36,7 +37,7 @@ def to_resume(
                 remedy="resume it without a target, or start a new run",
             )
         return folder, _completed(stored, benchmarks, options)
-    unfinished = _unfinished_runs(base)
+    unfinished = unfinished_runs(runs)
     for folder, stored in unfinished:
         if not benchmarks or stored.same_target(benchmarks, options):
             return folder, _completed(stored, benchmarks, options)
@@ -49,18 +50,19 @@ def to_resume(
             remedy="undo the change, or start a new run",
         )
     raise InvalidInput(
-        f"there is no unfinished run in {base.runs}", where="--resume", remedy="list runs with 'benchwright runs'"
+        f"there is no unfinished run in {runs}", where="--resume", remedy="list runs with 'benchwright runs'"
     )
 
 
-def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
-    """Newest first. A run whose plan is damaged cannot be resumed and is skipped."""
+def unfinished_runs(runs: Path) -> list[tuple[RunFolder, StoredPlan]]:
+    """Newest first. A run whose plan is damaged cannot be resumed and is skipped, and so is one of several nodes: they are
+    resumed together."""
     found = []
-    for folder in all_runs(base.runs):
+    for folder in all_runs(runs):
         if _is_unfinished(folder):
             with suppress(InvalidInput):
                 found.append((folder, folder.read_plan()))
-    return found
+    return [(folder, stored) for folder, stored in found if FAN_OUT not in stored.labels]
 
 
 def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], options: Options) -> StoredPlan:

@@ -19,19 +19,23 @@ from ray_cluster import RayCluster, start_ray_cluster
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.job import Job
 from benchwright.executors.base import Executor, Listener, Site
-from benchwright.executors.ray_hub import whole_nodes
 from benchwright.executors.registry import open_executor
 
 pytestmark = pytest.mark.xdist_group("ray")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
-    made = start_ray_cluster(tmp_path_factory.mktemp("ray"))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in made.environment.items():
-            patch.setenv(name, value)
-        yield made
+@pytest.fixture
+def cluster(ray_cluster: RayCluster) -> RayCluster:
+    return ray_cluster
+
+
+@pytest.fixture
+def doomed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayCluster]:
+    """A cluster for a test that kills part of it."""
+    made = start_ray_cluster(tmp_path, ("127.0.0.4", "127.0.0.5"))
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    yield made
     made.stop()
 
 
@@ -74,6 +78,7 @@ def test_a_cluster_that_is_too_small(cluster):
         executor.machine()
 
 
+@pytest.mark.long
 def test_nodes_in_use_are_waited_for_and_freed(cluster, make_job):
     with on(cluster, nodes=2) as executor:
         assert executor.run([make_job("true")], Listener())[0].exit_code == 0
@@ -89,7 +94,7 @@ def test_nodes_in_use_are_waited_for_and_freed(cluster, make_job):
 
 def test_a_hub_that_is_killed_is_an_outcome(cluster, make_job):
     with on(cluster) as executor:
-        kill = lambda: os.kill(executor._hub.pid, signal.SIGKILL)  # noqa: E731
+        kill = lambda: os.kill(executor._hub.process.pid, signal.SIGKILL)  # noqa: E731
         [outcome] = executor.run([make_job("sleep", "300")], WhenStarted(kill))
         assert outcome.exit_code is None
         assert "Ray has lost it" in outcome.detail
@@ -97,6 +102,7 @@ def test_a_hub_that_is_killed_is_an_outcome(cluster, make_job):
         assert "Ray has lost it" in later.detail
 
 
+@pytest.mark.long  # Ray tries for half a minute
 def test_no_cluster_at_this_address():
     pytest.importorskip("ray")
     with (
@@ -106,12 +112,12 @@ def test_no_cluster_at_this_address():
         executor.machine()
 
 
-def test_a_killed_raylet_is_an_outcome_and_the_other_node_goes_on(cluster, make_job, tmp_path):
-    """The last test with this cluster: it loses a node."""
-    with on(cluster, nodes=2) as executor:
+@pytest.mark.long
+def test_a_killed_raylet_is_an_outcome_and_the_other_node_goes_on(doomed, make_job):
+    with on(doomed, nodes=2) as executor:
         executor.machine()
         jobs = [make_job("sleep", "30", id=name, node=name) for name in executor._names]
-        outcomes = executor.run(jobs, WhenStarted(cluster.kill_other))
+        outcomes = executor.run(jobs, WhenStarted(doomed.kill_other))
         assert sorted(o.exit_code is None for o in outcomes) == [False, True]
         [lost] = [o for o in outcomes if o.exit_code is None]
         assert "Ray has lost it" in lost.detail
@@ -127,6 +133,9 @@ def node(cpus: float, gpus: float = 0.0, *, alive: bool = True) -> dict[str, Any
 
 
 def test_whole_nodes_that_are_alike_are_preferred():
+    pytest.importorskip("ray")
+    from benchwright.executors.ray_hub import whole_nodes
+
     nodes = [node(64), node(8, 4), node(8, 4), node(16, alive=False), node(0)]
     assert whole_nodes(nodes, 1) == [{"CPU": 8, "GPU": 4}]
     assert whole_nodes(nodes, 2) == [{"CPU": 8, "GPU": 4}] * 2

@@ -298,6 +298,14 @@ def test_a_killed_slurmd_leaves_the_agent_at_work(cluster, site, make_job):
     assert [(o.exit_code, o.detail) for o in outcomes] == [(0, None), (0, None)]
 
 
+def test_a_full_disk_there_is_an_outcome(cluster, site, make_job):
+    with open_executor("slurm", site) as executor:
+        [outcome] = executor.run([make_job("true", stream="/dev/full")], Listener())
+        assert outcome.exit_code is None
+        assert "the disk is full" in outcome.detail
+        assert executor.run([make_job("true", id="later")], Listener())[0].exit_code == 0
+
+
 def test_ctrl_c_while_a_job_runs(cluster, site, make_job):
     with open_executor("slurm", site) as executor:
         [outcome] = executor.run([make_job("sleep", "300")], WhenStarted(executor.stop))

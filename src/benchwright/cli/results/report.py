@@ -154,7 +154,10 @@ def command(
     reporter = reporter_named(format_)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
-            found = [kept.after_run.sorted_by(run, sort) for run in results.each(runs or ("last",))]
+            named = results.each(runs or ("last",))
+            nodes = kept.fan_outs.fan_out_folder(named[0]) if runs in ((), ("last",)) else None
+            named = kept.fan_outs.runs_of(nodes) if nodes is not None else named
+            found = [kept.after_run.sorted_by(run, sort) for run in named]
             asked = scoring_of(scoring, results, base)
             peaks = kept.peaks.peaks_for(found, results)
             logs = [results.stored_logs(run) for run in found]
@@ -165,6 +168,8 @@ def command(
         rule = kept.scores.rule_named(asked.rule)
         pooled = rule.pooled(found) if rule is not None else None
         together = built(kept.after_run.sorted_by(pooled, sort), comparisons=()) if pooled is not None else None
+        if together is None and nodes is not None:
+            together = kept.fan_outs.joint_report(nodes, found, width=width)
         text = render_several(reporter, reports, together)
     put_out(text, format_, output)
 

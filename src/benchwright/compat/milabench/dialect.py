@@ -11,11 +11,20 @@ import msgspec
 
 from benchwright.compat.milabench.benchfile.benchfile import BenchFacts, read_benchfile
 from benchwright.compat.milabench.configuration import MilabenchConfig
+from benchwright.compat.milabench.slurm_profiles import find_profiles
 from benchwright.compat.milabench.voir_key import VOIR, loop_rules
 from benchwright.compat.voir.company import STREAM, own_voirfile
 from benchwright.core.benchmark import Benchmark, Runner
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.suite.dialect import DialectPlan, DialectProcess, DialectStep, Fill, SuiteDialect, Variables
+from benchwright.kinds.suite.dialect import (
+    DialectPlan,
+    DialectProcess,
+    DialectStep,
+    Fill,
+    SlurmProfiles,
+    SuiteDialect,
+    Variables,
+)
 from benchwright.kinds.suite.folder_facts import BENCHFILE, Phase
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts
 from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
@@ -41,6 +50,9 @@ class MilabenchDialect(SuiteDialect):
 
     def loop_rules(self, entry: Mapping[str, Any]) -> LoopRules | None:
         return loop_rules(entry["voir"].get("options") or {}) if entry.get("voir") else None
+
+    def slurm_profiles(self, folder: str) -> SlurmProfiles | None:
+        return find_profiles(folder)
 
     def names(self, place: BenchmarkPlace, benchmark: str) -> dict[str, object]:
         """`{milabench_data}` and the like."""

@@ -26,7 +26,7 @@ COMMANDS = {
     "prepare-run": "use 'bw run SUITE', which installs and prepares what is missing",
     "publish": "put results into a shared store: 'bw import --store postgresql://...'",
     "replay": "use 'bw report FOLDER', which also reads run folders of milabench",
-    "schedule": "call 'bw run SUITE --on slurm --nodes N' where sbatch is; give it options with --slurm '…'",
+    "schedule": "call 'bw run SUITE --on slurm --nodes N' where sbatch is; its profiles load by --slurm-profile NAME",
     "sharedsetup": "name the shared folder: 'dirs: {data: PATH}' in the system file, or BENCHWRIGHT_DATA_DIR=PATH",
     "shell": "use 'bw dev SUITE --select NAME'",
     "slurm-system": "not needed: 'bw run SUITE --on slurm:job=ID' finds the machines of an allocation",

@@ -17,7 +17,7 @@ OPTIONS = {
     "--rt-args": "use --threads, --precision, --streams or --env",
     "--runtimes": "use --runtime NAME,NAME",
     "--sequence": "write a build sequence: --sequence-file FILE.py",
-    "--use-slurm": "give each job of an array its part: --shard 1/8",
+    "--use-slurm": "share nodes of Slurm: --on slurm --nodes 8",
 }
 
 

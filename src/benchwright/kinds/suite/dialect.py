@@ -46,6 +46,13 @@ class DialectStep(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
 
 
+class SlurmProfiles(msgspec.Struct, frozen=True):
+    """Those of one file, by their names: words for sbatch."""
+
+    file: str
+    profiles: dict[str, tuple[str, ...]]
+
+
 class DialectPlan(Protocol):
     """The processes of a folder that says itself what to run."""
 
@@ -78,6 +85,10 @@ class SuiteDialect(Protocol):
 
     def loop_rules(self, entry: Mapping[str, Any]) -> LoopRules | None:
         """How much to measure, as its own keys say; `stop` and `warmup` of the entry win. Raises Wrong."""
+        return None
+
+    def slurm_profiles(self, folder: str) -> SlurmProfiles | None:
+        """That lie in `folder`, a suite's or a checkout's, or below it; InvalidInput for a damaged file."""
         return None
 
     def names(self, place: BenchmarkPlace, benchmark: str) -> dict[str, object]:
