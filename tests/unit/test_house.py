@@ -118,9 +118,10 @@ NAMED_OFTEN = {
     "string_map": 5,
     "warmup_runs": 7,
 }
-# Modules named by a verb; `training` is the field's own noun.
+# Modules named by a verb; training and alpha spending are nouns of the field.
 NAMED_BY_A_VERB = {
     "benchwright/agent/serving.py",
+    "benchwright/analysis/statistics/alpha_spending.py",
     "benchwright/executors/transfer/telling.py",
     "benchwright/kinds/models/training.py",
     "benchwright/server/serving.py",
