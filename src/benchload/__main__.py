@@ -11,7 +11,7 @@ import sys
 from typing import Any, List, Optional
 
 from benchload.client import CannotServe, Client, Event
-from benchload.exchange import Stopped
+from benchload.exchange import StopAsked
 from benchload.settings import WrongSetting, parse
 from benchprobe import active_probe
 
@@ -25,7 +25,7 @@ def _put(event: Event) -> None:
 
 
 def _stop(number: int, frame: Any) -> None:
-    raise Stopped
+    raise StopAsked
 
 
 def main(words: Optional[List[str]] = None) -> int:
@@ -40,7 +40,7 @@ def main(words: Optional[List[str]] = None) -> int:
     except CannotServe as error:
         _put({"event": "failure", "stage": "connect", "kind": "cannot_serve", "text": str(error)})
         print(f"benchload: {error}", file=sys.stderr, flush=True)
-    except Stopped:
+    except StopAsked:
         pass
     return 0
 

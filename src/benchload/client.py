@@ -18,7 +18,7 @@ from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from benchload.exchange import NS, Exchange, Own, Record, Requests, Stopped, Target
+from benchload.exchange import NS, Exchange, Own, Requests, SentRequest, ServerPlace, StopAsked
 from benchload.server_state import ServerMetrics, placed
 from benchload.settings import CHAT, FIRST_TOKEN, OPEN, PER_TOKEN, USUAL_REQUESTS, WHOLE, Load, Settings
 from benchload.workload import Workload, arrivals_s, fresh_salt
@@ -70,7 +70,7 @@ class Level(NamedTuple):
         return self.met / self.sent if self.sent else 0.0
 
 
-class Plan(NamedTuple):
+class LevelPlan(NamedTuple):
     """What is to be sent at one level, by all processes together. `arrivals`: in seconds; none: a closed loop."""
 
     load: Load
@@ -97,7 +97,7 @@ class Client:
         self._level = 0
 
     def run(self) -> None:
-        """Raises CannotServe if the server does not answer, Stopped if asked to end; what was measured is written."""
+        """Raises CannotServe if the server does not answer, StopAsked if asked to end; what was measured is written."""
         _raise_limit_of_files()
         digest = self._workload.digest()
         if self._settings.digest not in (None, digest):
@@ -138,7 +138,7 @@ class Client:
 
     def _check(self) -> None:
         """One request before all others: a server that refuses it would refuse all."""
-        seen: List[Record] = []
+        seen: List[SentRequest] = []
         requests = Requests(self._message, iter([(0, perf_counter_ns())]))
         patience_s = min(_CHECK_PATIENCE_S, self._settings.request_timeout_s)
         Exchange(self._target, requests, seen.extend, patience_s).run()
@@ -173,14 +173,14 @@ class Client:
         until = None if drain_s is None else began + int(((arrivals[-1] if arrivals else 0.0) + drain_s) * NS)
         self._tell("level", number=self._level, load=str(load), began=began, arrivals=len(arrivals))
         processes = settings.processes if timed else min(settings.processes, int(load.number))
-        plan = Plan(load, arrivals, began, processes, requests, seconds, until)
+        plan = LevelPlan(load, arrivals, began, processes, requests, seconds, until)
         workers = [self._forked(number, plan) for number in range(processes)]
         met = self._collect(workers)
         sent = len(arrivals) or met[1]
         self._sent += sent
         return Level(load, sent, met[0], True)
 
-    def _planned(self, number: int, plan: Plan) -> Tuple[Iterator[Tuple[int, int]], int]:
+    def _planned(self, number: int, plan: LevelPlan) -> Tuple[Iterator[Tuple[int, int]], int]:
         """The requests of one of the processes, and its users."""
         step, first = plan.processes, self._sent
         if plan.arrivals:
@@ -191,7 +191,7 @@ class Client:
         indices = itertools.count(number, step) if plan.requests is None else range(number, plan.requests, step)
         return _until(((first + i, plan.began) for i in indices), last), users // step + (number < users % step)
 
-    def _forked(self, number: int, plan: Plan) -> Tuple[int, int]:
+    def _forked(self, number: int, plan: LevelPlan) -> Tuple[int, int]:
         """The process, and the descriptor that its lines come from."""
         read_fd, write_fd = os.pipe()
         planned, users = self._planned(number, plan)
@@ -218,7 +218,7 @@ class Client:
             lines.put({"own": own})
             lines.close()
             code = 0
-        except Stopped:
+        except StopAsked:
             code = 0
         except Exception as error:
             print(f"benchload: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -233,7 +233,7 @@ class Client:
             open_fds.add(fd)
             buffers[fd] = b""
         met = seen = 0
-        stopped: Optional[Stopped] = None
+        stopped: Optional[StopAsked] = None
         next_look = perf_counter_ns()
         while open_fds:
             try:
@@ -251,7 +251,7 @@ class Client:
                     next_look = perf_counter_ns() + int(_METRICS_EVERY_S * NS)
                     if load := self._metrics.read():
                         self._tell("server_load", **load)
-            except Stopped as asked:
+            except StopAsked as asked:
                 stopped = asked
                 for process, _ in workers:
                     with suppress(OSError):
@@ -268,10 +268,10 @@ class Client:
         if "own" in line:
             self._own.append(Own(*line["own"]))
             return 0, 0
-        records = [Record(*fields) for fields in line["records"]]
+        records = [SentRequest(*fields) for fields in line["records"]]
         if not records:
             return 0, 0
-        columns = {name: [getattr(r, name) for r in records] for name in Record._fields if name != "said"}
+        columns = {name: [getattr(r, name) for r in records] for name in SentRequest._fields if name != "said"}
         said = {r.failure: r.said for r in records if r.failure is not None and r.said}
         self._tell("requests", level=self._level, **columns, **({"said": said} if said else {}))
         objective = self._settings.objective
@@ -308,7 +308,7 @@ class Client:
         self._tell("capacity", rate=lower, above=upper)
 
 
-def times_of(record: Record) -> Dict[str, Optional[float]]:
+def times_of(record: SentRequest) -> Dict[str, Optional[float]]:
     """In seconds, from the planned time on."""
     first = None if record.first is None else (record.first - record.planned) / NS
     per_token = None
@@ -361,7 +361,7 @@ def _own_core(number: int, processes: int) -> None:
             os.sched_setaffinity(0, {cores[number]})
 
 
-def _resolved(settings: Settings) -> Target:
+def _resolved(settings: Settings) -> ServerPlace:
     address = settings.address
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -372,12 +372,12 @@ def _resolved(settings: Settings) -> Target:
         with socket.socket(family, socket.SOCK_STREAM) as sock, suppress(OSError):
             sock.settimeout(5.0)
             sock.connect(place)
-            return Target(family, place, address.host, context)
+            return ServerPlace(family, place, address.host, context)
     family, _, _, _, place = found[0]
-    return Target(family, place, address.host, context)
+    return ServerPlace(family, place, address.host, context)
 
 
-def _tls_reason(settings: Settings, target: Target) -> str:
+def _tls_reason(settings: Settings, target: ServerPlace) -> str:
     """What OpenSSL says, which the selector's way of connecting does not keep."""
     if target.context is None:
         return ""

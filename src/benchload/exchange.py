@@ -36,7 +36,7 @@ _REASONS = {
 }
 
 
-class Target(NamedTuple):
+class ServerPlace(NamedTuple):
     """Where requests go, resolved once: no look-up of a name is part of a latency."""
 
     family: int
@@ -45,7 +45,7 @@ class Target(NamedTuple):
     context: Optional[ssl.SSLContext]
 
 
-class Record(NamedTuple):
+class SentRequest(NamedTuple):
     """One request that ended, in ns of the monotonic clock; `failure` None: it was answered as a whole.
 
     `begun`: when the client turned to it. `gaps`: between arrivals of text.
@@ -75,8 +75,8 @@ class Own(NamedTuple):
     iterations: int
 
 
-class Stopped(Exception):
-    """Asked to end."""
+class StopAsked(Exception):
+    """A signal asked the client to end."""
 
 
 class _Talk:
@@ -116,9 +116,9 @@ class Exchange:
 
     def __init__(
         self,
-        target: Target,
+        target: ServerPlace,
         requests: Requests,
-        hand_over: Callable[[List[Record]], None],
+        hand_over: Callable[[List[SentRequest]], None],
         request_timeout_s: float,
         until_ns: Optional[int] = None,
     ) -> None:
@@ -130,14 +130,14 @@ class Exchange:
         self._active: Dict[int, _Talk] = {}  # by the number of its socket
         self._deadlines: List[Tuple[int, int, _Talk]] = []
         self._free_users = requests.users
-        self._records: List[Record] = []
+        self._records: List[SentRequest] = []
         self._flushed = 0
         self._lags: List[int] = []
         self._shares: List[float] = []
         self._iterations = 0
 
     def run(self) -> Own:
-        """Until all is answered, given up, or Stopped was raised by a signal."""
+        """Until all is answered, given up, or StopAsked was raised by a signal."""
         gc.collect()
         gc.disable()  # it would stop the clock for everything that comes meanwhile
         window, cpu = perf_counter_ns(), process_time_ns()
@@ -155,7 +155,7 @@ class Exchange:
                     window, cpu = now, used
                 if self._records and (len(self._records) >= _MOST_HELD or self._has_time(now)):
                     self._flush(now)
-        except Stopped:
+        except StopAsked:
             pass
         finally:
             gc.enable()
@@ -348,7 +348,7 @@ class Exchange:
         talk.deadline = 0
         self._free_users += bool(self._requests.users)
         self._records.append(
-            Record(
+            SentRequest(
                 talk.index,
                 talk.planned,
                 talk.begun,

@@ -38,6 +38,7 @@ NAME_OTHER_TOOLS = {"benchwright/core/earlier_names.py"}
 
 # Lines of each package; the files directly in one of the three count under its own name.
 BUDGETS = {
+    "benchload": 1_700,
     "benchmodels": 1_200,
     "benchmodels/build": 1_400,
     "benchmodels/check": 900,
@@ -60,7 +61,7 @@ BUDGETS = {
     "benchprobe/view": 600,
     "benchwright": 400,
     "benchwright/agent": 7_400,
-    "benchwright/analysis": 5_100,
+    "benchwright/analysis": 5_200,
     "benchwright/artifacts": 2_700,
     "benchwright/cli": 5_300,
     "benchwright/compat": 8_200,
@@ -68,7 +69,7 @@ BUDGETS = {
     "benchwright/doctor": 900,
     "benchwright/environments": 2_000,
     "benchwright/executors": 6_000,
-    "benchwright/kinds": 19_400,
+    "benchwright/kinds": 20_300,
     "benchwright/options": 1_000,
     "benchwright/plan": 800,
     "benchwright/record": 2_700,
