@@ -64,7 +64,7 @@ BUDGETS = {
     "benchwright/analysis": 5_200,
     "benchwright/artifacts": 2_700,
     "benchwright/cli": 5_300,
-    "benchwright/compat": 8_200,
+    "benchwright/compat": 8_400,
     "benchwright/core": 5_300,
     "benchwright/doctor": 900,
     "benchwright/environments": 2_000,
