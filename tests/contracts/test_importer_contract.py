@@ -36,6 +36,9 @@ FILES = {
         "google_benchmark_python.json",
     ],
     "asv": [f"asv_v{version}/sample-machine/e0a94ef3-existing-py3.11.json" for version in (1, 2)],
+    "vllm": ["vllm_serve.json"],
+    "guidellm": ["guidellm.json"],
+    "aiperf": ["aiperf.json"],
     "driver": ["driver_result.json"],
     "timings": ["timings.json"],
     "fai-pep": [

@@ -33,7 +33,7 @@ EXAMPLES = {
     "bench-list": ("one.bench", "one: true\n"),
     "model": ("net.onnx", "any bytes: only a runtime knows"),
 }
-GIVEN = ("command", "zoo")  # no files: one is given as such, the other is tests/contracts/test_zoo_contract.py
+GIVEN = ("command", "endpoint", "zoo")  # no files: given as such, an address, and tests/contracts/test_zoo_contract.py
 
 
 @pytest.fixture(params=[name for name in variants(KINDS) if name not in GIVEN])

@@ -38,6 +38,7 @@ NAME_OTHER_TOOLS = {"benchwright/core/earlier_names.py"}
 
 # Lines of each package; the files directly in one of the three count under its own name.
 BUDGETS = {
+    "benchload": 1_700,
     "benchmodels": 1_200,
     "benchmodels/build": 1_400,
     "benchmodels/check": 900,
@@ -63,12 +64,12 @@ BUDGETS = {
     "benchwright/analysis": 5_200,
     "benchwright/artifacts": 2_700,
     "benchwright/cli": 5_400,
-    "benchwright/compat": 8_300,
+    "benchwright/compat": 8_400,
     "benchwright/core": 5_400,
     "benchwright/doctor": 1_800,
     "benchwright/environments": 2_000,
     "benchwright/executors": 6_300,
-    "benchwright/kinds": 19_550,
+    "benchwright/kinds": 20_300,
     "benchwright/options": 1_000,
     "benchwright/plan": 800,
     "benchwright/record": 2_700,

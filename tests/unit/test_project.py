@@ -85,6 +85,8 @@ def test_what_ci_installs_has_hashes_and_the_versions_of_the_constraints() -> No
 
 # Every file that can reach a network, and the words of SECURITY.md for it.
 NETWORK = {
+    "benchload/client.py": "the endpoint that a run names",
+    "benchload/server_state.py": "the endpoint that a run names",
     "benchmodels/zoo/huggingface.py": "Hugging Face's hub",
     "benchwright/agent/serving.py": "a server that a benchmark starts",
     "benchwright/artifacts/sources/cloud.py": "files that a specification names",

@@ -1,9 +1,9 @@
 """Measures a client against a server: starts the server, waits until it answers, runs the client, stops the server.
 
-    python -m benchprobe.serving [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS]
+    python -m benchprobe.serving [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS] [--apart]
         --server N WORD_1 … WORD_N -- CLIENT WORDS…
 
-The N words after `--server` are the server's command. Exit code: the client's (128 + its signal); 1 if the server ended too
+The N words after `--server` are the server's command. `--apart`: the client gets a core of its own. Exit code: the client's (128 + its signal); 1 if the server ended too
 early, 2 for a wrong command line, 124 if it did not answer in time, 127 if either could not be started. The server is not
 measured: only the client gets the probe's configuration.
 """
@@ -75,6 +75,7 @@ class ServingCommand(NamedTuple):
     ready: Optional[Ready]
     timeout_s: float
     grace_s: float
+    apart: bool = False
 
 
 class Failed(Exception):
@@ -96,13 +97,14 @@ def parse(words: List[str]) -> ServingCommand:
     options.add_argument("--ready", type=parse_ready)
     options.add_argument("--timeout", type=float, default=600.0)
     options.add_argument("--grace", type=float, default=5.0)
+    options.add_argument("--apart", action="store_true")
     at = words.index("--server") if "--server" in words else len(words)
     given, programs = options.parse_args(words[:at]), words[at + 1 :]
     count = int(programs[0]) if programs and programs[0].isdecimal() else 0
     server, after = programs[1 : 1 + count], programs[1 + count :]
     if count < 1 or len(server) < count or len(after) < 2 or after[0] != "--":
         options.error("--server needs the number of its words, those words, -- and the client")
-    return ServingCommand(server, after[1:], given.ready, given.timeout, given.grace)
+    return ServingCommand(server, after[1:], given.ready, given.timeout, given.grace, given.apart)
 
 
 class SignalWait:
@@ -178,7 +180,14 @@ class _Together:
         environment = {name: value for name, value in os.environ.items() if name not in CLIENT_ONLY}
         # In its own session: Ctrl-C reaches the client first, and its whole group can be ended together.
         options = {"env": environment, "stdin": subprocess.DEVNULL, "start_new_session": True}
-        self._server = _start("server", self._serving.server, **options)
+        self._server = _start("server", self._serving.server, self._cores(server=True), **options)
+
+    def _cores(self, server: bool) -> Optional[List[int]]:
+        """Of one of the two, if they are to be apart and there are cores enough: the last one is the client's."""
+        if not self._serving.apart or not hasattr(os, "sched_getaffinity"):
+            return None
+        cores = sorted(os.sched_getaffinity(0))
+        return None if len(cores) < 2 else cores[:-1] if server else cores[-1:]
 
     def _wait_until_ready(self) -> None:
         ready, began, pause_s = self._serving.ready, time.monotonic(), FIRST_LOOK_S
@@ -199,7 +208,7 @@ class _Together:
     def _run_client(self) -> int:
         self._give_up_if_asked()
         # Descriptors stay open: the stream of a runner is one of them.
-        client = self._client = _start("client", self._serving.client, close_fds=False)
+        client = self._client = _start("client", self._serving.client, self._cores(server=False), close_fds=False)
         for number in self._asked:  # while it was being started
             client.send_signal(number)
         while client.poll() is None:
@@ -246,15 +255,16 @@ class _Together:
         server.wait()
 
 
-def _start(what: str, words: List[str], **options: Any) -> subprocess.Popen[bytes]:
+def _start(what: str, words: List[str], cores: Optional[List[int]], **options: Any) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(words, preexec_fn=_end_with_parent(), **options)
+        return subprocess.Popen(words, preexec_fn=_end_with_parent(cores), **options)
     except OSError as error:
         raise Failed(NOT_STARTED, f"the {what} {words[0]} could not be started: {error.strerror}") from None
 
 
-def _end_with_parent() -> Optional[Callable[[], None]]:
-    """A function for the new process to call first: it asks the kernel to kill the process when this one dies. None if impossible."""
+def _end_with_parent(cores: Optional[List[int]]) -> Optional[Callable[[], None]]:
+    """A function for the new process to call first: it asks the kernel to kill the process when this one dies, and keeps to its
+    cores, if it has some. None if impossible."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -263,6 +273,8 @@ def _end_with_parent() -> Optional[Callable[[], None]]:
 
     def before_exec() -> None:
         prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
         if os.getppid() != parent:
             os._exit(1)
 

@@ -16,7 +16,7 @@ from benchwright.core.summary import Percentile, Summary
 FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median
 # Sources whose samples come from one distribution. A given course (a loss) has another aggregate, and a sampler's values
 # depend on its clock.
-_DISTRIBUTED = ("loop", "log", "import", "give", "model")
+_DISTRIBUTED = ("loop", "log", "import", "give", "model", "client")
 _NO_DISTRIBUTION = ("first", "last", "count", "total")
 
 

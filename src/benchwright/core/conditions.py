@@ -27,6 +27,9 @@ DISTURBING = {
     "suspended": "were suspended for a while",
     "clock": "ran while the machine's clock was changed",
     "mixed": "measured different versions, since the run was resumed with --anyway",
+    "client": "had a client that could not keep up",
+    "cores": "had client and server on the same cores",
+    "failures": "had requests that failed",
 }
 MOST_DISTURBED = 0.2  # share of a side's launches; so few do not move the median rank
 _STOLEN_PERCENT = 2.0

@@ -17,7 +17,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
     `warmup_samples` come first and do not count. `aggregate` names the method that condenses `samples` to the launch's
     one number; `value` is that number where the samples alone cannot give it, as for a rate (items over time).
-    `source`: loop, give, log, sampler, process, model or import.
+    `source`: loop, give, log, sampler, process, model, client or import.
     """
 
     metric: str

@@ -134,6 +134,16 @@ class RunOptions(TypedDict, total=False):
     regressed_types: str | int | Sequence[str | int] | None
     android_dir: Text | None
 
+    # Endpoints
+    served_model: str | None
+    request_load: str | None
+    request_workload: str | None
+    objective: str | None
+    endpoint_api: str | None
+    key_from: str | None
+    client_processes: int | None
+    extra_body: str | None
+
     # Results
     labels: Pairs | None
     tags: Texts

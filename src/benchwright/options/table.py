@@ -22,7 +22,7 @@ from benchwright.options import values
 
 # What a target turned out to be. A script's models are another sort of target than its loop.
 COMMAND, TASKS, SUITE, LOOP, MODELS, MODEL_FILE, SPEC = "command", "tasks", "suite", "script", "models", "model", "spec"
-ZOO = "zoo"
+ZOO, ENDPOINT = "zoo", "endpoint"
 SORTS = {
     COMMAND: "commands",
     TASKS: "task files",
@@ -32,6 +32,7 @@ SORTS = {
     MODEL_FILE: "model files",
     ZOO: "models of zoos",
     SPEC: "specifications",
+    ENDPOINT: "endpoints",
 }
 _SCRIPTS = (LOOP, MODELS)
 OF_SCRIPTS = frozenset((COMMAND, *_SCRIPTS))  # what a script can turn out to be, or be measured as
@@ -41,6 +42,7 @@ _HOOKED = (COMMAND, TASKS, LOOP)
 
 WHAT, HOW, KEEP = "What to measure", "How to measure it", "Results"
 OF_MODELS, OF_TASKS, OF_SUITES, OF_SPECS = "Models", "Task files", "Suites", "Specifications"
+OF_ENDPOINTS = "Endpoints"
 MOST_LAUNCHES = 1_000_000  # of a run; a plan with more is a mistake, or damaged
 
 # flag: True or False · switch: --x/--no-x · count: a whole number · text · choice · list: repeatable ·
@@ -103,8 +105,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="A number to read from the output. PATTERN is a regular expression with one group, json:KEY or kv:KEY. NAME[unit,higher|lower,method]=… says more. Repeatable.")] = ()
     name: Annotated[str | None, _row(WHAT, "--name", metavar="NAME", held=True,
         help="Name of the benchmark, if there is only one.")] = None
-    format: Annotated[str | None, _row(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, *_MODELS, SPEC),
-        help="Kind of target: suite, tasks, script, model, zoo or spec.")] = None
+    format: Annotated[str | None, _row(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, *_MODELS, SPEC, ENDPOINT),
+        help="Kind of target: suite, tasks, script, model, zoo, spec or endpoint.")] = None
     modules: Annotated[tuple[str, ...], _row(WHAT, "-m --module", "list", "NAME",
         help="A module or package instead of a script's file, as python -m takes it. Repeatable.")] = ()
     as_: Annotated[str | None, _row(WHAT, "--as", "choice", applies=_SCRIPTS, choices=("loop", "training", "models", "command"),
@@ -127,8 +129,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Run the scripts of folders and the models of zoos in an order chosen by --seed.")] = False
     params: Annotated[tuple[str, ...], _row(WHAT, "--param", "pairs", "NAME=V,V", applies=(COMMAND, *_SWEPT), common=True,
         help="Measure once for each value. It fills {NAME} in a command, --NAME of a script, a size of a zoo's model; env:NAME is a variable. Repeatable.")] = ()
-    sweep: Annotated[str, _row(WHAT, "--sweep", "choice", applies=(COMMAND, *_SWEPT), choices=("grid", "zip"),
-        help="Combine several --param: every combination, or value by value.  [default: grid]")] = "grid"
+    sweep: Annotated[str, _row(WHAT, "--sweep", "choice", applies=(COMMAND, *_SWEPT, ENDPOINT), choices=("grid", "zip", "rate"),
+        help="Combine several --param: every combination, or value by value. Of an endpoint, rate: find the highest rate that meets --slo.  [default: grid]")] = "grid"
 
     # How to measure it
     repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES), _row(HOW, "--repeat", metavar="N", parse=parse_repeat, common=True, kept=True, held=True,
@@ -315,6 +317,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="With --run-type regress: types of records to mark as regressed, such as '[\"NET\"]'.")] = ()
     android_dir: Annotated[str | None, _row(OF_SPECS, "--android-dir", metavar="DIR", applies=(SPEC,),
         help="Folder on Android devices.  [default: /data/local/tmp/]")] = None
+
+    # Endpoints
+    served_model: Annotated[str | None, _row(OF_ENDPOINTS, "--model", metavar="NAME", applies=(ENDPOINT,), common=True,
+        help="Model to ask for, as the server calls it.")] = None
+    request_load: Annotated[str, _row(OF_ENDPOINTS, "--load", metavar="LOAD", applies=(ENDPOINT,), common=True,
+        help="When requests come: 10/s (at random), constant:10/s, trace (times of the --workload file), users:8 (each waits for its answer) or offline (all at once).  [default: 1/s]")] = "1"
+    request_workload: Annotated[str | None, _row(OF_ENDPOINTS, "--workload", metavar="WORKLOAD", applies=(ENDPOINT,), common=True,
+        help="What is asked: random:in=256,out=64,prefix=0.5 (lengths in tokens: 256, 128-512 or 256~64; the share of each prompt that all begin with), or a file with a request as JSON on each line.  [default: random:in=256,out=64]")] = None
+    objective: Annotated[str | None, _row(OF_ENDPOINTS, "--slo", metavar="LIMITS", applies=(ENDPOINT,), common=True,
+        help="What requests should meet, such as ttft=500ms,tpot=50ms@p90: time to first token, time per output token, e2e, and for which share.")] = None
+    endpoint_api: Annotated[str, _row(OF_ENDPOINTS, "--api", "choice", applies=(ENDPOINT,), choices=("chat", "completions"),
+        help="Which of the server's interfaces to use.  [default: chat]")] = "chat"
+    key_from: Annotated[str | None, _row(OF_ENDPOINTS, "--key-from", metavar="VARIABLE|@FILE", applies=(ENDPOINT,),
+        help="Where the key is: an environment variable, or @FILE. Never the key itself, which others could see.  [default: OPENAI_API_KEY]")] = None
+    client_processes: Annotated[int, _row(OF_ENDPOINTS, "--clients", "count", "N", applies=(ENDPOINT,), least=1, most=256,
+        help="Processes that send, each on a core of its own. One is enough for some thousand chunks a second.  [default: 1]")] = 1
+    extra_body: Annotated[str | None, _row(OF_ENDPOINTS, "--extra-body", metavar="JSON", applies=(ENDPOINT,),
+        help="More keys for each request, such as '{\"ignore_eos\": true}'. null removes one of ours.")] = None
 
     # Results
     labels: Annotated[dict[str, str], _row(KEEP, "--label", "pairs", "KEY=VALUE", parse=values.labels, common=True, held=True,

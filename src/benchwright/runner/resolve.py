@@ -278,6 +278,8 @@ def _named(benchmarks: list[Benchmark], name: str) -> list[Benchmark]:
 
 def _run_name(options: Options, benchmarks: list[Benchmark]) -> str:
     """The target's name without its ending; a first benchmark's for commands."""
+    if benchmarks and options.targets and "://" in options.targets[0]:
+        return safe_name(benchmarks[0].name)
     if options.targets:
         return safe_name(Path(os.path.abspath(options.targets[0])).stem)
     if options.all_scripts and options.search_dirs:

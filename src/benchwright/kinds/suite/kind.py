@@ -12,6 +12,8 @@ from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInpu
 from benchwright.executors.observer import Observer
 from benchwright.executors.registry import is_here
 from benchwright.kinds.base import Kind, nothing_ready
+from benchwright.kinds.requests.gather import RequestsGatherer, is_client
+from benchwright.kinds.requests.report import contribution
 from benchwright.kinds.suite.plan.planner import SuitePlanner
 from benchwright.kinds.suite.read.folder import has_program
 from benchwright.kinds.suite.read.suite import is_suite, refuse_unrunnable, selected_benchmarks, suite_in
@@ -22,6 +24,7 @@ from benchwright.kinds.suite.suites import suite_paths_of
 from benchwright.options.table import Options
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
+from benchwright.report.base import Contribution, Report
 
 _MOST_FILES = 1000  # of a benchmark's folder
 _LEFT_OUT = ("__pycache__", "node_modules", "venv")
@@ -33,6 +36,7 @@ class SuiteKind(Kind):
     name = "suite"
     has_score = True
     fills_words = True
+    probe_packages = ("benchprobe", "benchload")  # the latter for `client: endpoint`
 
     def recognises(self, target: str) -> bool:
         return is_suite(target)
@@ -102,7 +106,15 @@ class SuiteKind(Kind):
 
         return SuitePlanner(context, context.options.suite_paths)
 
+    def packages_for(self, benchmarks: Sequence[Benchmark]) -> tuple[str, ...]:
+        return self.probe_packages if any(map(_has_our_client, benchmarks)) else self.probe_packages[:1]
+
+    def report(self, report: Report) -> Contribution:
+        return contribution(report, self.name)
+
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
+        if _has_our_client(benchmark):
+            return RequestsGatherer(benchmark.warmup)
         gatherer = PlainGatherer()
         gatherer.observations = _observations(benchmark)
         return gatherer
@@ -120,6 +132,11 @@ class SuiteKind(Kind):
         if not config.get("definition") and has_program(config):  # a command or script in the suite's own folder
             return [] if benchmark.workload.script is None else [benchmark.workload.script]
         return [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
+
+
+def _has_our_client(benchmark: Benchmark) -> bool:
+    work = benchmark.workload
+    return isinstance(work, Command) and is_client(work.argv)
 
 
 def _unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool = False) -> dict[str, InvalidInput]:

@@ -14,7 +14,7 @@ from benchwright.kinds.models.script_notes import matches_label
 from benchwright.kinds.models.zoo.catalogue import ListedModel, ListedZoo, listed_zoos
 from benchwright.kinds.models.zoo.interpreters import ZooPythons
 
-_TARGET = re.compile(r"[A-Za-z][\w-]+:(?![:/\\])[^\s]+", re.ASCII)
+_TARGET = re.compile(r"[A-Za-z][\w-]+:(?![:/\\]|https?://)[^\s]+", re.ASCII)
 # Corpora of the tools that came before, by their names there; `popular` is short for the last.
 CORPORA = {
     "transformers": "transformers:*",

@@ -11,6 +11,7 @@ from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Laun
 from benchwright.core.errors import InvalidInput, UnfilledWord, did_you_mean
 from benchwright.core.status import Reason
 from benchwright.core.system import Container, SuitePaths
+from benchwright.kinds.requests.gather import is_client
 from benchwright.kinds.suite.dialect import DIALECTS, Claim, DialectPlan, Variables, claim, described, variables_of
 from benchwright.kinds.suite.error_locations import words_placed
 from benchwright.kinds.suite.plan.filled_words import FilledWords, filled_words
@@ -343,7 +344,8 @@ class SuitePlanner(Planner):
             server = [os.path.join(os.path.dirname(python), script), *args]
         ready = ("--ready", parts.words.ready) if parts.words.ready is not None else ()
         timeout = ("--timeout", f"{serving.ready_timeout_s:g}")
-        words = (*ready, *timeout, "--server", str(len(server)), *server, "--", *client)
+        apart = ("--apart",) if is_client(parts.words.args) else ()  # our client may not wait for the server's cores
+        words = (*ready, *timeout, *apart, "--server", str(len(server)), *server, "--", *client)
         return (python, "-m", "benchprobe.serving", *words)
 
     def _in_container(self, parts: _Parts, argv: tuple[str, ...], env: dict[str, str | None]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from benchwright.kinds.yaml.value_types import (
 PER_DEVICE = ("per_gpu", "per-gpu")
 TOGETHER = ("njobs", "n_jobs", "n-jobs")
 LAUNCHERS = ("torchrun", "accelerate")
+ENDPOINT = "endpoint"  # our own client
 INCLUDE = "include"
 EVERY = "*"  # the entry that is laid over every other
 PRIVATE = "_"  # what the name of an entry that never runs begins with
@@ -184,7 +185,12 @@ _OWN = {
     "validation": Key(_VALIDATION, "settings of validation layers"),
     "matrix": Key(MapOf(Either((SCALAR, ListOf(ANYTHING)))), "keys and their values: one entry for each combination"),
     "job": Key(ANYTHING, "the entry that is made for each combination of the matrix"),
-    "client": Key(_side("client", "a script of the folder; default: main.py"), "what measures the server"),
+    "client": Key(
+        Either(
+            (choice("a client", (ENDPOINT,)), _side("client", "a script of the folder, or endpoint; default: main.py"))
+        ),
+        "what measures the server; endpoint: our client for servers of language models",
+    ),
     "server": Key(_side("server", "a script of the folder or a program; default: server.py"), "the server"),
     "docker_image": Key(text(), "the image of its container, instead of docker.image of the system file"),
     "docker": Key(ANYTHING, "settings of containers"),

@@ -11,12 +11,14 @@ from typing import Any
 
 import msgspec
 
+from benchload.settings import WrongSetting, parse
 from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Placement, Script
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import MetricSpec
 from benchwright.core.stop_rule import parse_stop_rule, parse_warmup
 from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.metric_option import check_distinct, metrics_of, parse_metric_option
+from benchwright.kinds.requests.gather import CLIENT_MODULE
 from benchwright.kinds.suite.dialect import claim, dialects
 from benchwright.kinds.suite.folder_facts import PROGRAMS, FolderFacts
 from benchwright.kinds.suite.read.folder import (
@@ -28,7 +30,7 @@ from benchwright.kinds.suite.read.folder import (
     plain,
 )
 from benchwright.kinds.suite.read.inheritance import tag_list
-from benchwright.kinds.suite.read.keys import PER_DEVICE
+from benchwright.kinds.suite.read.keys import ENDPOINT, PER_DEVICE
 from benchwright.kinds.suite.read.places import Places
 from benchwright.kinds.suite.read.resolution import resolve_entries
 from benchwright.kinds.suite.read.stop_rules import LoopRules, Wrong, parsed, seconds_of, whole_of
@@ -89,6 +91,7 @@ class Folders:
 
 def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes: tuple[str, ...] = ()) -> Benchmark:
     """The benchmark of an `entry` that JSON can hold; Wrong points at an invalid key."""
+    entry = _with_our_client(entry)
     if not has_program(entry):
         remedy = "name the folder of its main.py (definition: ./folder), a command or a script"
         raise Wrong((), f"'{entry['name']}' has no definition", remedy)
@@ -123,6 +126,25 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
             *folders.notes(entry, facts, folder.main_script),
         ),
     )
+
+
+def _with_our_client(entry: dict[str, Any]) -> dict[str, Any]:
+    """With the command of our client, if that is what measures the server."""
+    client = entry.get("client")
+    given = {"script": client} if isinstance(client, str) else client or {}
+    if given.get("script") != ENDPOINT:
+        return entry
+    if entry.get("command"):
+        raise Wrong(("command",), "the client is the command", "leave one of them out")
+    url = (str(given["url"]),) if given.get("url") else ()
+    words = [*url, *argv_words(entry.get("argv")), *argv_words(given.get("argv"))]
+    try:
+        if not any("{" in word for word in words):  # no placeholder is left to be filled
+            parse(words)
+    except WrongSetting as error:
+        remedy = "give client: {script: endpoint, url: http://…/v1, argv: {--model: NAME}}"
+        raise Wrong(("client",), f"{error.option} {error}".strip(), remedy) from None
+    return entry | {"command": ["python", *CLIENT_MODULE, *words], "argv": None, "client": {"script": ENDPOINT}}
 
 
 def _loop_rules(entry: dict[str, Any]) -> LoopRules:

@@ -1,0 +1,95 @@
+"""Whether intervals of percentiles cover, growing queues are found, warm-up is not imagined, and A/As end without a verdict.
+
+    python performance/serving_statistics.py [--series 100]
+
+Simulated times in the system of one queue (M/M/1 in equilibrium at 50 and 80 % load) and independent ones, whose percentiles are
+known; queues at 105 to 150 % load; and pairs of launches whose time per token is the same, or 5 % longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import random
+from statistics import median
+
+from benchwright.analysis.statistics.ratio_tests import paired_ratio
+from benchwright.analysis.statistics.request_series import percentile_interval, queue_grew, settled_from
+
+PERCENTS = (50.0, 90.0, 99.0)
+
+
+def queue(
+    load: float, count: int, source: random.Random, settle: int = 2000
+) -> tuple[list[float], list[int], list[int]]:
+    """Times in the system, and when requests came and left in ns; the mean service takes 1 s."""
+    wait, clock = 0.0, 0.0
+    times, came, left = [], [], []
+    for n in range(count + settle):
+        service = source.expovariate(1.0)
+        if n >= settle:
+            times.append(wait + service)
+            came.append(round(clock * 1e9))
+            left.append(round((clock + wait + service) * 1e9))
+        gap = source.expovariate(load)
+        clock, wait = clock + gap, max(0.0, wait + service - gap)
+    return times, came, left
+
+
+def intervals(series: int, source: random.Random) -> None:
+    print("load  requests  covered of those shown (p50, p90, p99)              warm-up imagined   queue imagined")
+    for load, count in itertools.product((0.0, 0.5, 0.8), (1000, 4000, 16000)):
+        covered, shown = dict.fromkeys(PERCENTS, 0), dict.fromkeys(PERCENTS, 0)
+        warm = grew = 0
+        for _ in range(series):
+            times, came, left = queue(load or 0.001, count, source, 2000 if load else 0)
+            for percent in PERCENTS:
+                found = percentile_interval(times, percent)
+                if found is not None:
+                    shown[percent] += 1
+                    truth = -math.log(1 - percent / 100) / (1 - (load or 0.001))
+                    covered[percent] += found.low <= truth <= found.high
+            warm += settled_from(times) > 0
+            grew += queue_grew(came, left)
+        words = "  ".join(f"{covered[p]:4} of {shown[p]:4}" for p in PERCENTS)
+        print(f"{load:4.0%} {count:8}   {words} {warm:14} of {series} {grew:8}", flush=True)
+
+
+def overload(series: int, source: random.Random) -> None:
+    for load, count in itertools.product((1.05, 1.2, 1.5), (200, 1000)):
+        found = sum(queue_grew(*queue(load, count, source, 0)[1:]) for _ in range(series))
+        print(f"load {load:.0%}, {count} requests: the growing queue was found in {found} of {series}", flush=True)
+
+
+def verdicts(source: random.Random) -> None:
+    """Each launch: the median time per token of 100 requests, under noise of its own and of the machine."""
+    for slower, tries in ((1.0, 50), (1.05, 20)):
+        called = 0
+        for _ in range(tries):
+            sides: tuple[list[float], list[float]] = ([], [])
+            for _ in range(20):
+                machine = source.gauss(1, 0.01)
+                for side, factor in zip(sides, (1.0, slower), strict=True):
+                    side.append(
+                        median(factor * machine * source.lognormvariate(math.log(0.02), 0.1) for _ in range(100))
+                    )
+            interval = paired_ratio(*sides, 0.99).interval
+            called += not interval.low <= 1 <= interval.high
+        print(f"{slower - 1:+.0%} decode: called in {called} of {tries}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--series", type=int, default=100)
+    parser.add_argument("--quick", action="store_true", help="5 series")
+    options = parser.parse_args()
+    options.series = 5 if options.quick else options.series
+    source = random.Random(1)
+    intervals(options.series, source)
+    overload(options.series, source)
+    verdicts(source)
+
+
+if __name__ == "__main__":
+    main()

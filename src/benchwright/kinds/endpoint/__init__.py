@@ -1,0 +1,1 @@
+"""Servers of language models as targets: `openai:http://HOST:PORT/v1`."""
