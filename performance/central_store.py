@@ -28,9 +28,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 import psutil
 from builders import benchmark, launch, measurement, result, run
@@ -43,6 +42,7 @@ from benchwright.results.kept_runs import Results
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.store.base import RunFilter, RunStore, StoreEntry, SummaryFilter, open_store
 
+ROOT = Path(__file__).resolve().parent.parent
 START = datetime(2020, 1, 1, tzinfo=UTC)
 TOGETHER = 50
 PARTS = ("ingest", "memory", "reading", "history", "run")
