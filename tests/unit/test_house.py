@@ -62,7 +62,7 @@ BUDGETS = {
     "benchwright/agent": 7_400,
     "benchwright/analysis": 5_100,
     "benchwright/artifacts": 2_700,
-    "benchwright/cli": 5_400,
+    "benchwright/cli": 5_500,
     "benchwright/compat": 8_300,
     "benchwright/core": 5_300,
     "benchwright/doctor": 900,
@@ -74,10 +74,10 @@ BUDGETS = {
     "benchwright/record": 2_700,
     "benchwright/regress": 5_900,
     "benchwright/report": 6_000,
-    "benchwright/results": 2_600,
+    "benchwright/results": 2_700,
     "benchwright/runner": 4_700,
     "benchwright/runs": 2_700,
-    "benchwright/server": 3_200,
+    "benchwright/server": 3_300,
     "benchwright/store": 3_800,
 }
 

@@ -27,9 +27,10 @@ from benchwright.core.errors import InvalidInput, StoreAway, StoreTrouble
 from benchwright.server.app import ROUTES
 from benchwright.server.tokens import Scope
 from benchwright.store import transfer
-from benchwright.store.base import RunFilter, StoreEntry, open_store
+from benchwright.store.base import RunFilter, StoreEntry, SummaryFilter, open_store
 from benchwright.store.http_store import API, HttpStore, checked_url
 from benchwright.store.transfer import MAGIC, MOST_BYTES, ArrayHead, RunHead, framed, packed_entry
+from benchwright.version import __version__
 
 anything = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 Ask = Callable[..., tuple[int, Any]]
@@ -405,3 +406,42 @@ KEYS = [
     "offset",
     "commit",
 ]
+
+
+def test_a_server_that_is_older_than_the_client_says_so(
+    served: ServedStores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes runs and gives them back; what it does not know is refused with its version, never an empty history."""
+    later = ("/series", "/summaries", "/logs")
+    monkeypatch.setattr("benchwright.server.app.ROUTES", tuple(route for route in ROUTES if route[1] not in later))
+    monkeypatch.setenv("BENCHWRIGHT_TOKEN", SECRETS["admin"])
+    with open_store(served.serve(tmp_path / "older.db")) as store:
+        store.ingest_all([StoreEntry(run=rich_run(), digest="1", logs={"b": ["x"]})])
+        assert same(store.load("rich.1"), rich_run())
+        uses: list[Callable[[], object]] = [
+            lambda: store.summaries(SummaryFilter()),
+            lambda: store.series(SummaryFilter()),
+            lambda: store.logs("rich.1"),
+        ]
+        for use in uses:
+            with pytest.raises(StoreTrouble, match=f"it is benchwright {__version__} and speaks {API}"):
+                use()
+
+
+def test_what_a_newer_client_adds_to_a_run_does_no_harm(ask: Ask, url: str) -> None:
+    entry = packed_entry(StoreEntry(run=rich_run(), digest="1"))
+    head = json.dumps(json.loads(entry[1]) | {"colour": "red", "logs": {}}).encode()
+    body = b"".join([entry[0][:7], len(head).to_bytes(8, "big"), head, *entry[2:]])
+    assert put(ask, body) == (200, 1)
+    assert same(store_behind(url).load("rich.1"), rich_run())
+    status, said = put(ask, body.replace(b"BWRUN1", b"BWRUN2", 1))
+    assert (status, "one side is of another version" in said["what"]) == (400, True)
+
+
+@pytest.mark.parametrize("path", ["/series", "/summaries"])
+@pytest.mark.parametrize("text", ["'; DROP TABLE runs; --", "%", "[", "\\ud800", "\\u0000"])
+def test_sql_in_a_filter_of_summaries_is_text(ask: Ask, path: str, text: str) -> None:
+    for field in ("benchmark", "metric", "commit"):
+        assert ask("POST", API + path, f'{{"where": {{"{field}": "{text}"}}}}'.encode()) == (200, [])
+    assert ask("POST", API + path, f'{{"where": {{"series": ["{text}"]}}}}'.encode()) == (200, [])
+    assert ask("POST", API + path, b'{"where": {}, "colour": 1}')[0] == 400
