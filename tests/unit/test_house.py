@@ -63,7 +63,7 @@ BUDGETS = {
     "benchwright/agent": 7_500,
     "benchwright/analysis": 5_200,
     "benchwright/artifacts": 2_700,
-    "benchwright/cli": 5_400,
+    "benchwright/cli": 5_500,
     "benchwright/compat": 8_400,
     "benchwright/core": 5_400,
     "benchwright/doctor": 1_800,
@@ -75,10 +75,10 @@ BUDGETS = {
     "benchwright/record": 2_700,
     "benchwright/regress": 5_900,
     "benchwright/report": 6_000,
-    "benchwright/results": 2_600,
+    "benchwright/results": 2_700,
     "benchwright/runner": 5_100,
     "benchwright/runs": 2_800,
-    "benchwright/server": 3_200,
+    "benchwright/server": 3_300,
     "benchwright/store": 3_800,
 }
 

@@ -29,11 +29,11 @@ def latest_by_machine(
     newest: dict[tuple[object, ...], SummarySeries] = {}
     for series in found:
         labels = tuple(sorted(series.labels.items()))
-        where = (series.benchmark, series.metric, labels, series.unit, series.host)
+        place = (series.benchmark, series.metric, labels, series.unit, series.host)
         if series.points[-1].value is None:
             continue
-        if where not in newest or _started(newest[where]) < _started(series):
-            newest[where] = series
+        if place not in newest or _started(newest[place]) < _started(series):
+            newest[place] = series
     return [_figure(series, energy.get((series.benchmark, series.host))) for series in newest.values()]
 
 

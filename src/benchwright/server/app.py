@@ -24,7 +24,9 @@ from starlette.routing import Route
 from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
 from benchwright.core.redacted import run_without_secrets
 from benchwright.core.run import Run
-from benchwright.server.change_book import ChangeBook
+from benchwright.regress.notify.notify import notify
+from benchwright.regress.notify.targets import Target
+from benchwright.server.change_book import ChangeBook, notice_of_changes
 from benchwright.server.openapi import DescribedRoute, RouteTypes, describe
 from benchwright.server.page_routes import PageRoutes
 from benchwright.server.pages.frame import Archive
@@ -85,12 +87,18 @@ class ServedStore:
     """One store, its tokens, and the folder for bodies that arrive."""
 
     def __init__(
-        self, store: SqlStore, tokens: TokenFile, folder: Path, settings: ServerSettings | None = None
+        self,
+        store: SqlStore,
+        tokens: TokenFile,
+        folder: Path,
+        settings: ServerSettings | None = None,
+        receivers: Sequence[Target] = (),
     ) -> None:
         self.store = store
         self.tokens = tokens
         self.folder = folder
         self.settings = settings or ServerSettings()
+        self.receivers = receivers  # of notices, when a change is confirmed
         self.book = ChangeBook(folder)
         self.pages = PageRoutes(Archive(store, self.book, str(folder / "runs")), tokens, self.settings)
         self.at_once = asyncio.Semaphore(1)  # one body in memory, however many arrive
@@ -147,6 +155,8 @@ class ServedStore:
             try:
                 for uid in uids:
                     self.book.examine_run(self.store, uid)
+                if self.receivers and (found := self.book.to_tell()):
+                    notify(notice_of_changes(found), self.receivers, spool=self.folder)
             except BenchwrightError as error:
                 _LOG.warning("changes were not looked for: %s", error)  # the next run of the series does
 
@@ -156,6 +166,7 @@ class ServedStore:
         """Looks for changes in what was stored while no server ran."""
         try:
             self.book.examine_all(self.store)
+            self.book.to_tell()  # what was there before is no news
         except BenchwrightError as error:
             _LOG.warning("changes were not looked for: %s", error)
 

@@ -13,7 +13,10 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric_history import BenchmarkHistory, HistoryChange, HistoryPoint
+from benchwright.regress.notify.notice import Finding, Notice, NoticeVerdict, outcome_of
 from benchwright.regress.run_history import changes_of
+from benchwright.report.text.metrics import metric_name
+from benchwright.report.text.numbers import counted, format_value
 from benchwright.server.queries import series_sizes
 from benchwright.server.server_file import ServerFile
 from benchwright.store.base import RunFilter, SummaryFilter, SummaryPoint, SummarySeries
@@ -212,3 +215,21 @@ def _update(database: sqlite3.Connection, kept: KeptChange, facts: ChangeFacts, 
     state = CONFIRMED if kept.state == NEW and facts.settled else kept.state
     row = (*span, msgspec.json.encode(facts), state, kept.key)
     database.execute("UPDATE changes SET first_s = ?, last_s = ?, body = ?, state = ? WHERE key = ?", row)
+
+
+def notice_of_changes(found: Sequence[KeptChange]) -> Notice:
+    """One notice for changes that were confirmed together."""
+    verdicts = tuple(
+        NoticeVerdict(
+            benchmark=kept.benchmark,
+            metric=metric_name(kept.metric, kept.facts.labels),
+            verdict=Finding(kept.verdict),
+            text=f"{format_value(kept.facts.before, kept.facts.unit)} → {format_value(kept.facts.after, kept.facts.unit)} on {kept.host}",
+            ratio=kept.facts.ratio,
+        )
+        for kept in found
+    )
+    regressed = sum(kept.verdict == Finding.REGRESSED.value for kept in found)
+    title = f"{counted(len(found), 'change')} confirmed, {regressed} for the worse"
+    numbers = " ".join(str(kept.key) for kept in found)
+    return Notice(title=title, outcome=outcome_of(verdicts), verdicts=verdicts, topic=f"changes {numbers}")

@@ -8,7 +8,7 @@ import socket
 import ssl
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from benchwright.core.aggregates import aggregate
 from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
 from benchwright.core.file_lock import try_lock
 from benchwright.core.secrets import redact_text
+from benchwright.regress.notify.targets import Target
 from benchwright.server.app import ServedStore
 from benchwright.server.settings import ServerSettings
 from benchwright.server.tokens import MAIN, Scope, TokenFile
@@ -104,6 +105,7 @@ def serve(
     *,
     project: str = MAIN,
     public: bool = False,
+    receivers: Sequence[Target] = (),
 ) -> None:
     """Serves the store at `url` until it is interrupted; InvalidInput or StoreTrouble if that cannot be."""
     check_place(place)
@@ -119,7 +121,7 @@ def serve(
             secret = tokens.create(FIRST, Scope.ADMIN, project=project)
             say(f"look at it, with a link that is shown only now: {address}/sign-in?token={secret}")
             say(f"its token may do everything: export BENCHWRIGHT_TOKEN={secret}")
-        served = ServedStore(store, tokens, base, settings)
+        served = ServedStore(store, tokens, base, settings, receivers)
         threading.Thread(target=served.catch_up, daemon=True).start()
         say(f"use it with: export BENCHWRIGHT_STORE={address}")
         uvicorn.Server(

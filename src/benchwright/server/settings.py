@@ -13,4 +13,3 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     project: str = MAIN
     public: bool = False
     https: bool = False
-    notify: tuple[str, ...] = ()

@@ -17,13 +17,17 @@ from shared_runs import FAILING, REGRESSED, STEADY, shared_runs
 from sqlalchemy import event
 from stored_runs import result, run
 
+from benchwright.core.aggregates import aggregate
+from benchwright.regress.notify.notice import Notice
+from benchwright.server.app import ServedStore
 from benchwright.server.change_book import ChangeBook
 from benchwright.server.page_routes import PageRoutes
 from benchwright.server.pages.views import ITEM_VIEWS, VIEWS
 from benchwright.server.sessions import COOKIE
-from benchwright.server.tokens import Scope
+from benchwright.server.tokens import Scope, TokenFile
 from benchwright.store.base import RunFilter, StoreEntry, SummaryFilter
 from benchwright.store.http_store import checked_url
+from benchwright.store.sql_store import open_store
 
 HOSTILE = "</script><script>alert(1)</script>\x00\ud800\u202e'\"&<img src=x onerror=alert(2)> ../x"
 MOST_QUERIES = 8
@@ -458,3 +462,24 @@ def team_routes(team: Served) -> PageRoutes:
 
     store = store_behind(team.url)
     return PageRoutes(Archive(store, ChangeBook(Path("/nowhere")), ""), team.stores.tokens, ServerSettings())
+
+
+def test_a_confirmed_change_is_told_once(tmp_path: Path) -> None:
+    told: list[Notice] = []
+
+    class Receiver:
+        key, is_remote = "receiver", False
+
+        def deliver(self, notice: Notice, *, timeout_s: float) -> None:
+            told.append(notice)
+
+    with open_store(str(tmp_path / "store.db"), aggregate=aggregate) as store:
+        made = list(shared_runs())
+        served = ServedStore(store, TokenFile(tmp_path), tmp_path, receivers=[Receiver()])
+        store.ingest_all([StoreEntry(run=each, digest="1") for each in made[:60]])
+        served.catch_up()
+        store.ingest_all([StoreEntry(run=each, digest="1") for each in made[60:]])
+        for _ in range(2):
+            served.examined(["nightly.0039.alpha"]).func()
+    assert [notice.title for notice in told] == ["1 change confirmed, 1 for the worse"]
+    assert told[0].verdicts[0].benchmark == REGRESSED

@@ -6,6 +6,7 @@ import logging
 
 import click
 
+from benchwright.cli.regressions.notify_options import notify_option, targets
 from benchwright.cli.store_options import open_results, where_options
 from benchwright.core.errors import InvalidInput
 
@@ -26,6 +27,7 @@ else:
 @click.option("--public-read", is_flag=True, help="Let anybody who reaches it look, without a token.")
 @click.option("--project", default="main", show_default=True, metavar="NAME", help="Only tokens of this project count.")
 @click.option("--check", "only_check", is_flag=True, help="Say what is wrong with this deployment, and serve nothing.")
+@notify_option
 @where_options
 def command(
     host: str,
@@ -36,6 +38,7 @@ def command(
     public_read: bool,
     project: str,
     only_check: bool,
+    notify: tuple[str, ...],
     base: str | None,
     store: str | None,
 ) -> int:
@@ -43,6 +46,7 @@ def command(
     if _MISSING is not None:
         remedy = "install it with: pip install 'benchwright[server]'"
         raise InvalidInput(f"serving needs Starlette and uvicorn ({_MISSING})", where="serve", remedy=remedy)
+    receivers = targets(notify)
     results = open_results(base, store)
     place = serving.ServingPlace(host, port, tls_cert, tls_key, behind_proxy)
     if only_check:
@@ -51,5 +55,6 @@ def command(
         return 1 if problems else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    serving.serve(place, results.url, results.base.path, click.echo, project=project, public=public_read)
+    where = results.base.path
+    serving.serve(place, results.url, where, click.echo, project=project, public=public_read, receivers=receivers)
     return 0
