@@ -119,3 +119,17 @@ def test_a_clock_that_is_an_hour_off_there_changes_no_number(slurm, running):
     assert body["status"] == "ok"
     assert 0.2 <= metric(body, "process.duration")["value"] < 60
     assert body["started"] <= body["ended"]
+
+
+def test_a_run_beside_jobs_of_others_is_marked_to_the_end(slurm, running):
+    small = ("sbatch", "--parsable", "--nodelist=n1", "--ntasks=1", "--mem=100", "--time=5", "--output=/dev/null")
+    ours, other = (running.call(*small, "--wrap=sleep 300").strip() for _ in range(2))
+    wait_until(lambda: running.call("squeue", "--noheader", "--format=%T").split() == ["RUNNING"] * 2, "both run")
+    shown = slurm("run", "--on", f"slurm:job={ours}", "--repeat", "2", "--", "true").stdout
+    assert "shared its node with jobs of others" in " ".join(shown.split())
+    [result] = json.loads((slurm.last_run() / "run.json").read_text())["results"]
+    for launch in result["launches"]:
+        [mark] = [note for note in launch["notes"] if note["kind"] == "shared_node"]
+        assert mark["figure"] == f"job {other}"
+    assert "shared its node" in slurm("report").stdout  # from the streams
+    running.call("scancel", ours, other)

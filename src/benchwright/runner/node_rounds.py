@@ -160,7 +160,7 @@ class NodeRunner:
         self._observer.on_launch(number, total, [job for found in jobs.values() for job in found])
         made: dict[str, list[Launch]] = {}
         for node, outcomes in self.run(jobs).items():
-            checksums = Checksums(self._folder)
+            checksums = Checksums(Path(jobs[node][0].stream).parent)
             made[node] = [recorded(job, outcomes[job.id], known, checksums) for job in jobs[node]]
         return made
 
