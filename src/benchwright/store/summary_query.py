@@ -64,10 +64,15 @@ def _rows(connection: Connection, where: SummaryFilter, newest: int | None, most
     yield from connection.execute(_matching(select(*_POINT_OF), where, newest, connection.dialect.name))
 
 
-def _matching(query: Select[Any], where: SummaryFilter, newest: int | None, dialect: str) -> Select[Any]:
+def _matching(
+    query: Select[Any], where: SummaryFilter, newest: int | None, dialect: str, *, needs_runs: bool = True
+) -> Select[Any]:
     """Rows of points, of each series oldest first."""
-    query = query.select_from(summaries).join(summary_series, _S.key == _P.series).join(runs, _R.key == _P.run)
-    for condition in (*_of_series(where, dialect), *_of_points(where, dialect)):
+    query = query.select_from(summaries).join(summary_series, _S.key == _P.series)
+    of_points = list(_of_points(where, dialect))
+    if needs_runs or of_points:
+        query = query.join(runs, _R.key == _P.run)
+    for condition in (*_of_series(where, dialect), *of_points):
         query = query.where(condition)
     if newest and not list(_of_points(where, dialect)):
         # By the time of the oldest of them: one look into the index for each series, whatever the planner thinks of the rest.
@@ -97,7 +102,8 @@ def _newest(where: SummaryFilter, dialect: str, count: int) -> Select[Any]:
 
 def _thinned(connection: Connection, where: SummaryFilter, newest: int | None, most: int) -> Iterator[Any]:
     """Two looks: all values, of which some are chosen, and the rest of those."""
-    light = _matching(select(_P.key, _P.series, _P.value), where, newest, connection.dialect.name)
+    columns = select(_P.key, _P.series, _P.value)
+    light = _matching(columns, where, newest, connection.dialect.name, needs_runs=False)  # the index has it all
     keys: dict[int, list[int]] = {}
     values: dict[int, list[float]] = {}
     for key, series, value in connection.execute(light.where(_P.value.is_not(None))):
