@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("benchwright", "benchprobe", "benchmodels")
+PACKAGES = ("benchwright", "benchprobe", "benchmodels", "benchload")
 COMMAND_LINE = "benchwright.cli.main"
 EVERYTHING = ("tests/conftest.py", "constraints.txt")  # a change of these reaches every test
 OF_THE_PROJECT = ("tests/unit/test_project.py", "tests/unit/test_house.py")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import resource
 import selectors
@@ -15,6 +16,7 @@ import socket
 import ssl
 import sys
 from contextlib import suppress
+from statistics import median
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -29,6 +31,8 @@ _METRICS_EVERY_S = 0.5
 _MOST_PREPARED = 20_000  # bodies made before the start
 _CHECK_PATIENCE_S = 120.0
 _LEVEL_S, _LEVEL_REQUESTS = 10.0, 60  # of a level of a sweep
+_LEAST_LEVEL_S, _LIMITS_LONG = 2.0, 10.0  # so long that a queue that grows breaks the limits: in seconds, and in limits
+_PILED_UP, _SLOWER = 2.0, 1.2  # times √requests; times the latency of the first third
 _MOST_LEVELS, _CLOSE_ENOUGH = 24, 1.05
 _LEAST_DRAIN_S = 5.0
 _HTTP = {
@@ -63,11 +67,26 @@ class Level(NamedTuple):
     load: Load
     sent: int
     met: int  # requests that were answered within the objective
-    finished: bool  # not stopped half-way
+    fell_behind: (
+        bool  # more and more requests waited, for longer and longer: with more time they would not have been in time
+    )
 
     @property
     def share(self) -> float:
         return self.met / self.sent if self.sent else 0.0
+
+
+def fell_behind(spans: Sequence[Tuple[int, int]]) -> bool:
+    """Whether requests were answered more slowly than they came. `spans`: when each was planned and ended."""
+    if len(spans) < 12:
+        return False
+    planned = sorted(begin for begin, _ in spans)
+    middle, last = planned[len(planned) // 2], planned[-1]
+    came = sum(middle <= begin <= last for begin in planned)
+    left = sum(middle <= end <= last for _, end in spans)
+    took = [end - begin for begin, end in sorted(spans)]
+    third = len(took) // 3
+    return came - left > _PILED_UP * came**0.5 and median(took[-third:]) > _SLOWER * median(took[:third])
 
 
 class LevelPlan(NamedTuple):
@@ -95,6 +114,7 @@ class Client:
         self._sent = 0  # questions that were used up
         self._own: List[Own] = []
         self._level = 0
+        self._spans: List[Tuple[int, int]] = []  # of this level
 
     def run(self) -> None:
         """Raises CannotServe if the server does not answer, StopAsked if asked to end; what was measured is written."""
@@ -169,6 +189,7 @@ class Client:
         if load.kind == "offline" and not arrivals:
             arrivals = [0.0] * USUAL_REQUESTS
         self._level += 1
+        self._spans = []
         began = perf_counter_ns() + _HEAD_START_NS
         until = None if drain_s is None else began + int(((arrivals[-1] if arrivals else 0.0) + drain_s) * NS)
         self._tell("level", number=self._level, load=str(load), began=began, arrivals=len(arrivals))
@@ -178,7 +199,7 @@ class Client:
         met = self._collect(workers)
         sent = len(arrivals) or met[1]
         self._sent += sent
-        return Level(load, sent, met[0], True)
+        return Level(load, sent, met[0], fell_behind(self._spans))
 
     def _planned(self, number: int, plan: LevelPlan) -> Tuple[Iterator[Tuple[int, int]], int]:
         """The requests of one of the processes, and its users."""
@@ -271,6 +292,7 @@ class Client:
         records = [SentRequest(*fields) for fields in line["records"]]
         if not records:
             return 0, 0
+        self._spans += [(r.planned, r.ended) for r in records]
         columns = {name: [getattr(r, name) for r in records] for name in SentRequest._fields if name != "said"}
         said = {r.failure: r.said for r in records if r.failure is not None and r.said}
         self._tell("requests", level=self._level, **columns, **({"said": said} if said else {}))
@@ -286,6 +308,7 @@ class Client:
         objective = self._settings.objective
         assert objective is not None
         drain_s = max(_LEAST_DRAIN_S, 2 * sum(limit for _, limit in objective.limits))
+        least_s = max(_LEAST_LEVEL_S, _LIMITS_LONG * max(limit for _, limit in objective.limits))
         lower: Optional[float] = None
         upper: Optional[float] = None
         rate = self._settings.load.number
@@ -293,8 +316,10 @@ class Client:
             requests, seconds = self._settings.requests, self._settings.seconds
             if requests is None and seconds is None:
                 requests = max(_LEVEL_REQUESTS, round(rate * _LEVEL_S))
+            requests = None if requests is None else max(requests, math.ceil(rate * least_s))
+            seconds = None if seconds is None else max(seconds, least_s)
             level = self._run_level(Load(self._settings.load.kind, rate), requests, seconds, drain_s)
-            meets = level.share >= objective.share
+            meets = level.share >= objective.share and not level.fell_behind
             self._tell("level_end", number=self._level, rate=rate, share=level.share, meets=meets)
             lower, upper = (rate, upper) if meets else (lower, rate)
             if lower is not None and upper is not None and upper / lower <= _CLOSE_ENOUGH:

@@ -76,7 +76,7 @@ def test_wheels_are_pure_and_hold_their_packages_and_nothing_else(
     benchwright_wheel: Path, benchprobe_wheel: Path
 ) -> None:
     for wheel, packages in (
-        (benchwright_wheel, {"benchwright", "benchprobe", "benchmodels"}),
+        (benchwright_wheel, {"benchwright", "benchprobe", "benchmodels", "benchload"}),
         (benchprobe_wheel, {"benchprobe"}),
     ):
         assert wheel.name.endswith("-py3-none-any.whl")

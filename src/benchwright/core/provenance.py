@@ -10,7 +10,7 @@ import msgspec
 ABSENT = "absent"  # the digest of a missing file
 _MOST_NAMED = 5
 _MOST_SHOWN = 2  # revisions in one line
-_OURS = ("benchwright", "benchprobe", "benchmodels")
+_OURS = ("benchwright", "benchprobe", "benchmodels", "benchload")
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):

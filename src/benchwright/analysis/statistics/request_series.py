@@ -26,7 +26,7 @@ _SLOWER = 1.2  # the last third of requests, against the first
 _BLOCKS = (8, 16)
 _MIDDLE = (50.0, 75.0, 90.0)  # percentiles that show how values depend on each other
 _LEAST_BLOCK = 10
-_LEAST_BEYOND = 5.0  # independent samples beyond a percentile: with fewer it is not shown
+_LEAST_BEYOND = 8.0  # independent samples beyond a percentile: with fewer it is not shown
 
 
 class PercentileInterval(NamedTuple):

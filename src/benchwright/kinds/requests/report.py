@@ -132,7 +132,7 @@ def _of_level(name: str, place: int, level: Mapping[str, Any]) -> Cell:
 
 def _knee(levels: Sequence[Mapping[str, Any]]) -> float | None:
     """The rate at which p50 of whole requests lies furthest below the line from the first level to the last: beyond it waiting grows."""
-    points = [(float(x["rate"]), float(x["e2e"][0])) for x in levels if x.get("e2e")]
+    points = [(float(x["rate"]), float(x["e2e"][0])) for x in levels if x.get("e2e") and not x.get("overloaded")]
     if len(points) < 3 or points[-1][0] <= points[0][0] or points[-1][1] <= points[0][1]:
         return None
     (x0, y0), (x1, y1) = points[0], points[-1]
@@ -142,12 +142,12 @@ def _knee(levels: Sequence[Mapping[str, Any]]) -> float | None:
 
 def _curves(levels: Sequence[Mapping[str, Any]], slo: str, knee: float | None) -> list[ReportTable]:
     """Rate against p50 and p99, the objective drawn in."""
-    limits = dict(parse_objective(slo).limits)
+    limits, steady = dict(parse_objective(slo).limits), [x for x in levels if not x.get("overloaded")]
     made = []
     for name, title in _TITLES.items():
         lines = []
         for place, percent in enumerate(("p50", "p99")):
-            points = [(float(x["rate"]), float(x[name][place])) for x in levels if x.get(name) and x[name][place]]
+            points = [(float(x["rate"]), float(x[name][place])) for x in steady if x.get(name) and x[name][place]]
             lines.append(CurveLine(percent, points))
         if name in limits or name == "e2e":
             curve = Curve(lines, "requests/s", "s", limit=limits.get(name), mark=knee)
