@@ -65,7 +65,7 @@ class Answer:
 
     @property
     def error_text(self) -> str:
-        """What the server said of its error."""
+        """The server's own words about its error."""
         text = self._body.decode("utf-8", "replace")
         try:
             body = json.loads(text)

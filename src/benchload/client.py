@@ -62,7 +62,7 @@ def read_key(source: str) -> Optional[str]:
 
 
 class Level(NamedTuple):
-    """What was sent at one rate, and what came of it."""
+    """The requests of one rate, and their outcomes."""
 
     load: Load
     sent: int
@@ -90,7 +90,7 @@ def fell_behind(spans: Sequence[Tuple[int, int]]) -> bool:
 
 
 class LevelPlan(NamedTuple):
-    """What is to be sent at one level, by all processes together. `arrivals`: in seconds; none: a closed loop."""
+    """The requests to send at one level, by all processes together. `arrivals`: in seconds; none: a closed loop."""
 
     load: Load
     arrivals: Sequence[float]
@@ -379,7 +379,7 @@ def _prepared(
 
 
 def _own_core(number: int, processes: int) -> None:
-    """Each of several processes has a core of its own, if there are enough."""
+    """Each of several processes gets its own core, if there are enough."""
     if processes > 1 and hasattr(os, "sched_getaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) >= processes:
@@ -403,7 +403,7 @@ def _resolved(settings: Settings) -> ServerPlace:
 
 
 def _tls_reason(settings: Settings, target: ServerPlace) -> str:
-    """What OpenSSL says, which the selector's way of connecting does not keep."""
+    """OpenSSL's message, which the selector's way of connecting does not keep."""
     if target.context is None:
         return ""
     try:

@@ -211,7 +211,7 @@ class Exchange:
 
     @staticmethod
     def _receive(sock: Any) -> Tuple[List[Tuple[bytes, int]], Optional[int]]:
-        """What it has, each piece with its stamp, and when it was closed, if it was."""
+        """The pieces it has received, each with its stamp, and when it was closed, if it was."""
         parts: List[Tuple[bytes, int]] = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What can be seen of the server from outside: how busy it says it is, and whether it runs on the client's cores."""
+"""The server as seen from outside: how busy it says it is, and whether it runs on the client's cores."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Load(NamedTuple):
 
     @property
     def loop(self) -> str:
-        """Open: requests come at times of their own. Closed: each user waits for an answer before asking again."""
+        """Open: requests come at planned times. Closed: each user waits for an answer before asking again."""
         return {USERS: CLOSED, OFFLINE: OFFLINE}.get(self.kind, OPEN)
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Load(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """What a request has to meet, in seconds, and the share of requests that have to."""
+    """Limits that a request has to meet, in seconds, and the share of requests that have to meet them."""
 
     limits: Tuple[Tuple[str, float], ...]
     share: float = 0.9
@@ -97,7 +97,7 @@ class Settings(NamedTuple):
 
 
 class WrongSetting(ValueError):
-    """What is wrong with the command line, and the option it is about."""
+    """A mistake on the command line, and the option it is about."""
 
     def __init__(self, text: str, option: str = "") -> None:
         super().__init__(text)

@@ -3,7 +3,7 @@
     python -m benchprobe.serving [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS] [--apart]
         --server N WORD_1 … WORD_N -- CLIENT WORDS…
 
-The N words after `--server` are the server's command. `--apart`: the client gets a core of its own. Exit code: the client's (128 + its signal); 1 if the server ended too
+The N words after `--server` are the server's command. `--apart`: the client gets its own cores. Exit code: the client's (128 + its signal); 1 if the server ended too
 early, 2 for a wrong command line, 124 if it did not answer in time, 127 if either could not be started. The server is not
 measured: only the client gets the probe's configuration.
 """

@@ -1,7 +1,7 @@
 """The program of one of two nodes that add up a vector together, over Gloo: `RANK PORT HOST…`. Sent as text: it stands alone.
 
 The first node listens; the second tries the HOSTs of the first until one answers. Prints the seconds of an all-reduce, for each of
-some batches. Gloo is told to use the interface that leads to the other node: a host name may well mean a loopback address.
+some batches. Gloo uses the interface that leads to the other node: a host name may well mean a loopback address.
 """
 
 import fcntl

@@ -218,7 +218,7 @@ def _try_sampler(entry: EntryPoint) -> Note:
 
 
 def judge_plugins(registry: Registry[Any]) -> list[Note]:
-    """What installed packages add to a seam; each is loaded once to see that it can be."""
+    """The variants of a seam that installed packages add; each is loaded once to see that it can be."""
     return named({f"plugin.{entry.name}": _try_plugin(registry, entry) for entry in registry.plugins().values()})
 
 

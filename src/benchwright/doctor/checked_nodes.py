@@ -1,4 +1,4 @@
-"""What was measured on the nodes of a cluster."""
+"""Measurements of the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchwright.core.run import Result
 
 
 class NodeRounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What nodes measured in rounds. `skipped`: benchmark → why. `lost`: node → why it takes no part any more."""
+    """Measurements of nodes in rounds. `skipped`: benchmark → why. `lost`: node → why it takes no part any more."""
 
     results: dict[str, tuple[Result, ...]]
     skipped: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the state of a node means for measuring on it, and what to do about it."""
+"""Judges whether a node's state disturbs measurements, and says what to do about it."""
 
 from __future__ import annotations
 

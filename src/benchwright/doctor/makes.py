@@ -42,7 +42,7 @@ def _processor(machine: Machine) -> tuple[str, str, str, int]:
 
 
 def faults_of(node: CheckedNode, others: Sequence[CheckedNode]) -> list[Note]:
-    """What is wrong with it, whatever it measured: hardware that the others have, memory errors, a failed launch."""
+    """Faults of a node, however fast it is: hardware that the others have, memory errors, a failed launch."""
     if node.problem is not None:
         return [Note(text=node.problem, severity="error", kind="node.problem")]
     found = [note for note in _telling(node) if (note.kind or "").endswith(_FAULTS)]
@@ -68,7 +68,7 @@ def faults_of(node: CheckedNode, others: Sequence[CheckedNode]) -> list[Note]:
 
 
 def reasons_for(node: CheckedNode, others: Sequence[CheckedNode]) -> list[Note]:
-    """What may explain that it is slow: warnings that it has and most of the others do not."""
+    """Possible reasons why it is slow: warnings that it has and most of the others do not."""
     common = Counter(note.kind for other in others for note in _telling(other))
     return [
         note

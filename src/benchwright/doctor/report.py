@@ -59,7 +59,7 @@ def checkup_text(checkup: Checkup, *, width: int = 80, colour: bool = False) -> 
 
 
 def checkup_json(checkup: Checkup) -> str:
-    """What `doctor --json` prints; documented in docs/how-to/quiet-the-machine.md."""
+    """The output of `doctor --json`; documented in docs/how-to/quiet-the-machine.md."""
     severities = {note.severity for note in checkup.notes}
     body = {
         "version": FORMAT_VERSION,

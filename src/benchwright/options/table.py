@@ -319,13 +319,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         help="Folder on Android devices.  [default: /data/local/tmp/]")] = None
 
     # Endpoints
-    served_model: Annotated[str | None, _row(OF_ENDPOINTS, "--model", metavar="NAME", applies=(ENDPOINT,), common=True,
+    served_model: Annotated[str | None, _row(OF_ENDPOINTS, "--model", metavar="NAME", applies=(ENDPOINT,),
         help="Model to ask for, as the server calls it.")] = None
-    request_load: Annotated[str, _row(OF_ENDPOINTS, "--load", metavar="LOAD", applies=(ENDPOINT,), common=True,
+    request_load: Annotated[str, _row(OF_ENDPOINTS, "--load", metavar="LOAD", applies=(ENDPOINT,),
         help="When requests come: 10/s (at random), constant:10/s, trace (times of the --workload file), users:8 (each waits for its answer) or offline (all at once).  [default: 1/s]")] = "1"
-    request_workload: Annotated[str | None, _row(OF_ENDPOINTS, "--workload", metavar="WORKLOAD", applies=(ENDPOINT,), common=True,
+    request_workload: Annotated[str | None, _row(OF_ENDPOINTS, "--workload", metavar="WORKLOAD", applies=(ENDPOINT,),
         help="What is asked: random:in=256,out=64,prefix=0.5 (lengths in tokens: 256, 128-512 or 256~64; the share of each prompt that all begin with), or a file with a request as JSON on each line.  [default: random:in=256,out=64]")] = None
-    objective: Annotated[str | None, _row(OF_ENDPOINTS, "--slo", metavar="LIMITS", applies=(ENDPOINT,), common=True,
+    objective: Annotated[str | None, _row(OF_ENDPOINTS, "--slo", metavar="LIMITS", applies=(ENDPOINT,),
         help="What requests should meet, such as ttft=500ms,tpot=50ms@p90: time to first token, time per output token, e2e, and for which share.")] = None
     endpoint_api: Annotated[str, _row(OF_ENDPOINTS, "--api", "choice", applies=(ENDPOINT,), choices=("chat", "completions"),
         help="Which of the server's interfaces to use.  [default: chat]")] = "chat"

@@ -82,7 +82,7 @@ def report_of(
 ) -> Report:
     """Everything a reporter may want to show of `run`.
 
-    `with_logs`: also its settings and the last lines of every job, not only of failed ones. `peaks`: those that another run
+    `with_logs`: also its settings and the last lines of every job, not only of failed ones. `peaks`: as another run
     on the same machine reached, where this one has none. `comparisons`: between its own benchmarks. `stored_logs`: see `log_tails`.
     """
     scoring = scoring or Scoring()

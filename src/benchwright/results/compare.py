@@ -252,7 +252,7 @@ def compare_runs(
 
 
 def _between_nodes(control: Run, treatment: Run, run_to_run: float, *, anyway: bool) -> float:
-    """What an unchanged program may differ by: on two nodes of a cluster also what those do."""
+    """The difference that an unchanged program may show: on two nodes of a cluster, the nodes' difference included."""
     if not on_two_nodes(control, treatment):
         return run_to_run
     spread = spread_for(control, treatment)

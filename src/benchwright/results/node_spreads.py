@@ -61,7 +61,7 @@ def _was_on_a_node(run: Run) -> bool:
 
 
 def spread_for(control: Run, treatment: Run) -> NodeSpread | None:
-    """What `doctor` has measured for the make of both; None if it has not, or they are of two makes."""
+    """The spread that `doctor` measured for the make of both; None if it has not, or they are of two makes."""
     if control.machine.fingerprint != treatment.machine.fingerprint:
         return None
     known = (read_spreads(Path(run.folder).parent.parent) for run in (control, treatment))

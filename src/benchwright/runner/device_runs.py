@@ -83,7 +83,7 @@ def _run_together(orders: Sequence[DeviceOrder], observer: Observer) -> dict[str
 
 
 def pass_on(observer: Observer, name: str, said: Said) -> None:
-    """What a worker says that concerns whoever watches."""
+    """Messages of a worker that concern whoever watches."""
     tellers: dict[str, Callable[[], None]] = {
         "step": lambda: observer.on_step(name, said.text),
         "done": lambda: observer.on_step_done(name, said.text),
@@ -126,7 +126,7 @@ class RunProcess:
         self._lines.put((self._name, lost))
 
     def answer(self, names: Sequence[str]) -> None:
-        """What it is to measure next; nothing: it is to end."""
+        """The work to measure next; nothing: it is to end."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(msgspec.json.encode(names) + b"\n")

@@ -1,4 +1,4 @@
-"""Makes the run of one device or node, in a process of its own: the order comes on stdin, what happens goes to stdout, a line
+"""Makes the run of one device or node, in a separate process: the order comes on stdin, events go to stdout, a line
 each. A node's run asks for more to measure whenever it has ended a part of the work; the answer is a line on stdin.
 
 Why a process: Ctrl-C ends a run in an orderly way only in the main thread, and only there a pattern that never ends is stopped.

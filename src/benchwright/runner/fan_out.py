@@ -189,7 +189,7 @@ class PartQueue:
         return self.loses(node)
 
     def answers(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """What nodes that asked are to measure; nothing: they are to leave."""
+        """The next work of nodes that asked; nothing: they are to leave."""
         for node in list(self._idle):
             part = next((part for part in self._waiting if node not in part.lost_on), None)
             if part is not None:

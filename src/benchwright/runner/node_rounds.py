@@ -68,7 +68,7 @@ def cluster_report(
 
 
 def _spreads(verdict: ClusterVerdict) -> dict[str, NodeSpread]:
-    """By the fingerprints of machines, of makes with enough nodes to tell; those that are out do not count."""
+    """By the fingerprints of machines, of makes with enough nodes to tell; nodes that are out do not count."""
     found: dict[str, NodeSpread] = {}
     for make, nodes in verdict.makes.items():
         fine = [each for each in nodes if not each.is_out]

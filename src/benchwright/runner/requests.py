@@ -77,7 +77,7 @@ def options_of(values: Mapping[str, Any], *, targets: Sequence[str] = (), comman
 
 
 def _with_profile(options: Options) -> Options:
-    """With the options of sbatch that the profile has; those that were given come last, and so they hold."""
+    """With the options of sbatch that the profile has; the given ones come last, and so they hold."""
     from benchwright.kinds.suite.slurm_profiles import slurm_profile
 
     folders = [os.path.dirname(shipped_file(target)) or "." for target in options.targets]

@@ -30,7 +30,7 @@ _WINDOW = 300  # points in which changes are looked for; those found before stay
 
 
 class ChangeFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. Runs and commits are those it lies between; `first_s` and `last_s` when those were started."""
+    """A change in a series. Its runs and commits are the ones it lies between; `first_s` and `last_s` when those were started."""
 
     labels: dict[str, str]
     unit: str | None
@@ -80,7 +80,7 @@ class ChangeBook(ServerFile):
     """The changes of one store."""
 
     def examine_run(self, store: SqlStore, uid: str) -> None:
-        """Looks for changes in the series that a run has added a point to: those that its benchmarks are known by."""
+        """Looks for changes in the series that a run has added a point to: the headline metrics of its benchmarks."""
         known_by = SummaryFilter(headline=True, runs=RunFilter(uid=uid))
         self.examine(store, [series.id for series in store.summaries(known_by)])
 
@@ -147,7 +147,7 @@ class ChangeBook(ServerFile):
         return kept
 
     def to_tell(self) -> list[KeptChange]:
-        """Confirmed changes of which nobody was told; from now on they count as told."""
+        """Confirmed changes that nobody has been notified of; from now on they count as sent."""
         with self.opened() as database:
             database.execute("BEGIN IMMEDIATE")
             rows = database.execute(f"{_ALL} WHERE state = ? AND told = 0", (CONFIRMED,)).fetchall()

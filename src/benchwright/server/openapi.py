@@ -16,7 +16,7 @@ _REFUSALS = {"400": "cannot be read", "401": "no such token", "403": "the token 
 
 
 class RouteTypes(NamedTuple):
-    """What a route takes and gives; `bytes` for packed runs. `optional`: parameters that may be left out."""
+    """The request and response of a route; `bytes` for packed runs. `optional`: parameters that may be left out."""
 
     about: str
     answer: Any

@@ -1,4 +1,4 @@
-"""What only pages ask of a store: counts, machines, failures. Each is one query, however many runs there are."""
+"""Queries that only pages need: counts, machines, failures. Each is one query, however many runs there are."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def find_runs(store: SqlStore, where: RunFilter, *, limit: int, offset: int) -> 
 
 
 def metric_names(store: SqlStore) -> list[str]:
-    """Those of most series first."""
+    """The ones with most series first."""
     query = select(_S.metric).group_by(_S.metric).order_by(func.count().desc(), _S.metric)
     with store.reading() as connection:
         return list(connection.execute(query).scalars())
@@ -120,7 +120,7 @@ def recent_values(store: SqlStore, ids: Sequence[str], count: int) -> dict[str, 
 
 
 def series_sizes(store: SqlStore) -> dict[str, str]:
-    """Series → how many points it has, and its newest; only those that a benchmark is known by."""
+    """Series → how many points it has, and its newest; only headline metrics."""
     query = (
         select(_S.hash, func.count(), func.max(_P.key))
         .join_from(schema.summaries, schema.summary_series, _S.key == _P.series)

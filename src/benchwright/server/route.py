@@ -18,7 +18,7 @@ FindRun = Callable[[str], Run | None]  # by uid, in the store
 
 
 class ForeignPost(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent: the token, and the messages as the tool writes them."""
+    """A request: the token, and the messages as the tool writes them."""
 
     token: str
     messages: tuple[object, ...]
@@ -49,7 +49,7 @@ class ForeignRoute(Protocol):
         ...
 
     def answer(self, post: ForeignPost) -> object:
-        """What the tool expects to read, as JSON, once all is stored."""
+        """The answer that the tool expects, as JSON, once all is stored."""
         ...
 
 

@@ -71,7 +71,7 @@ def check_place(place: ServingPlace) -> None:
 
 
 def problems(place: ServingPlace, url: str, base: Path) -> list[str]:
-    """What is wrong with a deployment; empty if nothing is. Serves nothing and changes nothing."""
+    """Faults of a deployment; empty if there are none. Serves nothing and changes nothing."""
     found: list[str] = []
     checks: list[Callable[[], None]] = [
         lambda: check_place(place),

@@ -19,7 +19,7 @@ _NOTED_EVERY_S = 60.0  # a token's last use
 
 
 class Scope(IntEnum):
-    """What a token allows; each allows what the one before does."""
+    """The rights of a token; each includes the one before."""
 
     READ = 1
     WRITE = 2

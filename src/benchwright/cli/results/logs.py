@@ -53,7 +53,7 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
 
 
 def _show_stored(run: str, logs: Mapping[str, list[str]], bench: str | None, tail: int | None) -> None:
-    """What the store has of a run whose folder is elsewhere; InvalidInput if that is nothing."""
+    """Log lines in the store, of a run whose folder is elsewhere; InvalidInput if there are none."""
     names = () if bench is None else (bench, safe_name(bench))
     chosen = {
         job: lines

@@ -16,7 +16,7 @@ _REMEDY = "write NAME: [--partition=gpu, --time=60]"
 
 
 def find_profiles(folder: str) -> SlurmProfiles | None:
-    """Those of the first such file in `folder`, a suite's or a checkout's."""
+    """The profiles of the first such file in `folder`, a suite's or a checkout's."""
     file = next((path for place in _PLACES if os.path.isfile(path := os.path.join(folder, place))), None)
     if file is None:
         return None

@@ -1,1 +1,1 @@
-"""What requests to a server took, of every kind whose program is our client: measurements, doubts and the report."""
+"""Requests to a server, for every kind whose program is our client: measurements, doubts and the report."""

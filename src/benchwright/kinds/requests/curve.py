@@ -31,7 +31,7 @@ class Curve(NamedTuple):
 
 
 def svg(curve: Curve) -> str:
-    """Empty if there is nothing to draw. All its text is numbers and words of our own."""
+    """Empty if there is nothing to draw. All its text is numbers and fixed words."""
     points = [point for line in curve.lines for point in line.points]
     if len({x for x, _ in points}) < 2:
         return ""

@@ -331,7 +331,7 @@ class RequestsGatherer(Gatherer):
         return [*self._doubts(), *self._remarks()]
 
     def _doubts(self) -> Iterable[Note]:
-        """Those that keep a launch from deciding anything."""
+        """Doubts that keep a launch from deciding anything."""
         end = self._told.get("endpoint_end") or {}
         cpu = [float(share) for share in end.get("cpu") or ()]
         full = sum(share > _MOST_CPU for share in cpu)

@@ -1,4 +1,4 @@
-"""What the report of a served model adds: percentiles with their intervals, and of a sweep the rates with their latencies."""
+"""Sections of the report of a served model: percentiles with their intervals, and of a sweep the rates with their latencies."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class DialectStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SlurmProfiles(msgspec.Struct, frozen=True):
-    """Those of one file, by their names: words for sbatch."""
+    """The profiles of one file, by name: words for sbatch."""
 
     file: str
     profiles: dict[str, tuple[str, ...]]

@@ -42,7 +42,7 @@ def slurm_profile(name: str, folders: Sequence[str]) -> SlurmProfile:
 
 
 def _without_own(words: Sequence[str]) -> SlurmProfile:
-    """What is left for sbatch when benchwright asks for whole nodes."""
+    """The options left for sbatch when benchwright asks for whole nodes."""
     nodes = next((int(match[1]) for word in words if (match := _NODES.fullmatch(word))), None)
     kept = [word for word in words if not _OWN.fullmatch(word) and not _NODES.fullmatch(word)]
     options = [word.replace(_OF_TASKS, "--gpus-per-node=") if word.startswith(_OF_TASKS) else word for word in kept]

@@ -1,4 +1,4 @@
-"""What all pages have in common: the bar with links, forms that ask, tables, drawings, and forms that write."""
+"""The frame of every page: the bar with links, forms that ask, tables, drawings, and forms that write."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PageLink(Protocol):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page is asked for. `origin`: of addresses that are to be sent to others. `csrf`: empty for those who may only look."""
+    """A request for a page. `origin`: of addresses that are to be sent to others. `csrf`: empty for those who may only look."""
 
     link: PageLink
     parameters: Mapping[str, str] = {}
