@@ -121,6 +121,8 @@ def campaign(base: Path, served: Served, draw: random.Random, crash: Callable[[]
                 served.kill()
             elif victim == "database" and crash is not None:
                 crash()
+                lines += [sending.stdout.readline() for _ in range(3)]  # it may go on, or hear of it
+                sending.kill()
             else:
                 sending.kill()
             rest, _ = sending.communicate(timeout=_PATIENCE_S)

@@ -166,7 +166,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cores: Annotated[tuple[int, ...] | None, _row(HOW, "--cores", metavar="LIST", parse=values.cores, common=True, held=True,
         help="Pin to these cores, such as 0,2-3.")] = None
     on: Annotated[str | None, _row(HOW, "--on", metavar="NAME[:ARG]", common=True, names_from="benchwright.executors.registry:EXECUTORS.names", kept=True,
-        help="Where to run: local, ssh:HOST, slurm, ray, adb:SERIAL. In full ssh:[USER@]HOST[:PORT], slurm[:PARTITION] or slurm:job=ID, an allocation of yours; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
+        help="Where to run: local, ssh:HOST, slurm, ray or adb. In full adb:SERIAL, ssh:[USER@]HOST[:PORT], slurm[:PARTITION] or slurm:job=ID, an allocation of yours; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
     nodes: Annotated[int, _row(HOW, "--nodes", "count", "N", least=1, kept=True,
         help="With --on slurm or ray: how many nodes to ask the scheduler for. Independent benchmarks share them.")] = 1
     slurm: Annotated[tuple[str, ...], _row(HOW, "--slurm", metavar="OPTIONS", parse=values.slurm_options, kept=True,

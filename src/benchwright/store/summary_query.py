@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Column, ColumnElement, Connection, Select, case, func, null, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, case, func, null, select, union_all
 
 from benchwright.core.metric import Direction
 from benchwright.core.stored_file import Unreadable, short
@@ -16,7 +16,7 @@ from benchwright.store.run_document import plain
 from benchwright.store.run_query import glob, run_conditions
 from benchwright.store.schema import runs, summaries, summary_series
 
-_AT_ONCE = 500  # keys of one IN (…)
+_AT_ONCE = 400  # keys of one IN (…); SQLite joins at most 500 queries
 _S, _P, _R = summary_series.c, summaries.c, runs.c
 _OF_POINT: dict[str, ColumnElement[Any]] = {
     "run": _R.called,
@@ -27,7 +27,7 @@ _OF_POINT: dict[str, ColumnElement[Any]] = {
 } | {name: _R[name] for name in ("started", "ended")}
 _POINT = [_OF_POINT[name] if name in _OF_POINT else _P[name] for name in SummaryPoint.__struct_fields__]
 _WIDTH = len(_POINT)
-_EVER = -1e300
+_STARTED_S = SummaryPoint.__struct_fields__.index("started_s")
 _WHOLE: list[Any] = [*_POINT, *_S]
 _POINT_OF: list[Any] = [*_POINT, _P.series]
 
@@ -61,6 +61,9 @@ def _rows(connection: Connection, where: SummaryFilter, newest: int | None, most
     if most is not None:
         yield from _thinned(connection, where, newest, most)
         return
+    if newest is not None:
+        yield from _by_key(connection, _newest_keys(connection, where, newest))
+        return
     yield from connection.execute(_matching(select(*_POINT_OF), where, newest, connection.dialect.name))
 
 
@@ -74,19 +77,9 @@ def _matching(
         query = query.join(runs, _R.key == _P.run)
     for condition in (*_of_series(where, dialect), *of_points):
         query = query.where(condition)
-    if newest and not list(_of_points(where, dialect)):
-        # By the time of the oldest of them: one look into the index for each series, whatever the planner thinks of the rest.
-        query = query.where(_P.started_s >= func.coalesce(_oldest_of(newest), _EVER))
-    elif newest is not None:
+    if newest is not None:
         query = query.where(_P.key.in_(_newest(where, dialect, max(0, newest))))
     return query.order_by(_P.series, _P.started_s, _P.key)
-
-
-def _oldest_of(newest: int) -> ColumnElement[float]:
-    """When the oldest of the newest points was started, of the series of the enclosing query; NULL if there are fewer."""
-    inner = summaries.alias()
-    query = select(inner.c.started_s).where(inner.c.series == _S.key).correlate(summary_series)
-    return query.order_by(inner.c.started_s.desc()).limit(1).offset(newest - 1).scalar_subquery()
 
 
 def _newest(where: SummaryFilter, dialect: str, count: int) -> Select[Any]:
@@ -100,6 +93,32 @@ def _newest(where: SummaryFilter, dialect: str, count: int) -> Select[Any]:
     return query.order_by(inner.c.started_s.desc(), inner.c.key.desc()).limit(count)
 
 
+def _newest_keys(connection: Connection, where: SummaryFilter, count: int) -> list[int]:
+    """Looks into the index for each series, where one query for all would look at every point."""
+    dialect = connection.dialect.name
+    series = connection.execute(select(_S.key).where(*_of_series(where, dialect)).order_by(_S.key)).scalars().all()
+    conditions = list(_of_points(where, dialect))
+    found: list[int] = []
+    for keys in _parts(series):
+        each = []
+        for key in keys:
+            query = select(_P.key).where(_P.series == key, *conditions)
+            query = query.join_from(summaries, runs, _R.key == _P.run) if conditions else query
+            query = query.order_by(_P.started_s.desc(), _P.key.desc()).limit(max(0, count))
+            each.append(select(query.subquery().c.key))
+        found += connection.execute(union_all(*each)).scalars()
+    return found
+
+
+def _by_key(connection: Connection, chosen: Sequence[int]) -> Iterator[Any]:
+    """Of each series oldest first."""
+    found: list[Any] = []
+    for some in _parts(chosen):
+        query = select(*_POINT_OF, _P.key).join_from(summaries, runs, _R.key == _P.run)
+        found += connection.execute(query.where(_P.key.in_(some)))
+    yield from sorted(found, key=lambda row: (row[_WIDTH], row[_STARTED_S], row[-1]))
+
+
 def _thinned(connection: Connection, where: SummaryFilter, newest: int | None, most: int) -> Iterator[Any]:
     """Two looks: all values, of which some are chosen, and the rest of those."""
     columns = select(_P.key, _P.series, _P.value)
@@ -110,12 +129,7 @@ def _thinned(connection: Connection, where: SummaryFilter, newest: int | None, m
         keys.setdefault(series, []).append(key)
         values.setdefault(series, []).append(value)
     chosen = [keys[series][place] for series in keys for place in thinned(values[series], most)]
-    found: list[Any] = []
-    for some in _parts(chosen):
-        query = select(*_POINT_OF, _P.key).join_from(summaries, runs, _R.key == _P.run)
-        found += connection.execute(query.where(_P.key.in_(some)))
-    place = {key: number for number, key in enumerate(chosen)}
-    yield from sorted(found, key=lambda row: place[row[-1]])
+    yield from _by_key(connection, chosen)
 
 
 def thinned(values: Sequence[float], most: int) -> list[int]:
