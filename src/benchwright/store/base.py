@@ -139,7 +139,7 @@ class SummaryPoint(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class SummarySeries(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be compared over time: one benchmark, metric and labels, on one machine, with one setting.
+    """A series that may be compared over time: one benchmark, metric and labels, on one machine, with one setting.
 
     `id` is the same in every store. `pair`: of the treatment of an A/B, the name that its sides share. `setting`: what the numbers
     depend on besides code and machine. `points`: oldest first.
@@ -264,7 +264,7 @@ class RunStore(Protocol):
 
 
 class OpenStore(Protocol):
-    """What an entry point of the group names. `create`: make a store that does not exist; otherwise NoStoreYet.
+    """The type of a store, as entry points of the group name it. `create`: make a store that does not exist; otherwise NoStoreYet.
 
     `patience_s`: how long to wait for a lock; None: long enough for a busy machine.
     """

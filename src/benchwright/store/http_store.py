@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class ServerError(msgspec.Struct, kw_only=True):
-    """What a server says if it did not do what it was asked for. `kind`: the name of one of our errors."""
+    """A server's answer if it did not do what it was asked for. `kind`: the name of one of our errors."""
 
     kind: str
     what: str

@@ -217,7 +217,7 @@ def _summary_series_row(series: SummarySeries) -> Row:
 
 
 def put_summaries(connection: Connection, key: int, run: Run) -> None:
-    """Those of a stored run, in the place of any that it has."""
+    """Writes the summaries of a stored run, in place of any that it has."""
     series, rows = summary_rows(condensed_run(run))
     connection.execute(delete(schema.summaries).where(schema.summaries.c.run == key))
     keys = _series_keys(connection, schema.summary_series, series)

@@ -185,7 +185,7 @@ def _not_derived(parts: _Parts, run: Run, aggregate: Aggregate | None) -> Iterat
 
 
 def _wrong_summaries(parts: _Parts, packed: PackedRun) -> Iterator[str]:
-    """Those that differ from what its report shows."""
+    """The summaries that differ from its report."""
     run = f"run {parts.run.called}"
     if parts.run.summarized != SUMMARY_RULES:
         yield f"{run}: its summaries are missing or out of date: benchwright store migrate"

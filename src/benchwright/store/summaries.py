@@ -128,7 +128,7 @@ def summaries_of(run: Run) -> Iterator[RunSummary]:
 
 
 def is_meant(summary: RunSummary, where: SummaryFilter) -> bool:
-    """What the store finds, for a run on disk; `where.runs` and `where.commit` are not looked at."""
+    """The same rows that the store finds, for a run on disk; `where.runs` and `where.commit` are not looked at."""
     series, glob = summary.series, where.benchmark
     names = [name for name in (series.benchmark, series.pair) if name]
     if glob is not None and not any(fnmatchcase(name, glob) for name in names):
@@ -167,8 +167,7 @@ def mapping_json(mapping: Mapping[str, str]) -> str:
 
 
 def _setting(benchmark: Benchmark) -> dict[str, str]:
-    """What the numbers depend on besides code and machine. The sides of an A/B run in folders of their own: there, the words of
-    the command tell nothing."""
+    """Settings that the numbers depend on besides code and machine. The sides of an A/B run in separate folders: there, the words of the command say nothing."""
     own = {} if benchmark.side else {COMMAND: " ".join((*benchmark.workload.words, *benchmark.workload.variant))}
     labels = {key: value for key, value in benchmark.labels.items() if key not in (SIDE, REVISION)}
     environment = {f"${name}": "not set" if value is None else value for name, value in benchmark.env.items()}

@@ -43,7 +43,7 @@ Size = Annotated[int, Meta(ge=0, lt=1 << 40)]
 
 
 class DamagedTransfer(ValueError):
-    """What arrived is no run of ours, or not all of it."""
+    """The data that arrived is no run of ours, or only a part of one."""
 
 
 class ArrayHead(msgspec.Struct, frozen=True, array_like=True):
@@ -76,7 +76,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def framed(head: RunHead) -> Iterator[bytes]:
-    """What stands in front of the document."""
+    """The header in front of the document."""
     body = msgspec.json.encode(head)
     yield MAGIC + len(body).to_bytes(_LENGTH_BYTES, "big")
     yield body
