@@ -166,7 +166,7 @@ class TargetCommand(PassingCommand):
                 else "Options for KIND ("
             )
             + ", ".join(SORTS)
-            + ("." if self.own_first else "); --help-all lists all."),
+            + ("." if self.own_first else "); --help-all: all."),
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
