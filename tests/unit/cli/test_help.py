@@ -28,7 +28,7 @@ def test_the_help_of_run_fits_on_a_screen_and_leads_to_the_rest() -> None:
     text = help_of("run", "--help")
     assert len(text.splitlines()) <= SCREEN
     assert {"--repeat", "--metric", "--runtime", "--resume", "--help"} <= flags_in(text)
-    assert "--help-all lists all" in " ".join(text.split())
+    assert "--help-all: all" in " ".join(text.split())
     assert not {"--kvstore", "--build-timeout"} & flags_in(text)
 
 
