@@ -123,7 +123,7 @@ def test_what_is_no_run_is_named_as_what_it_is(bw: CommandLine, script: Write) -
         "a.py": "a.py: is a script, not a run; measure it with 'benchwright run a.py'",
         str(bw.base): f"holds 1 run of benchwright; list them with 'benchwright runs --base {bw.base}'",
         str(bw.base / "runs"): f"list them with 'benchwright runs --base {bw.base}'",
-        "notes.txt": "notes.txt: is neither a run nor results of asv",
+        "notes.txt": "notes.txt: is neither a run nor results of aiperf, asv",
         "cut.json": "cut.json:1:14: this is not JSON",
         "nothing": "no run called 'nothing'",
     }.items():

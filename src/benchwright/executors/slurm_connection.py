@@ -19,6 +19,7 @@ _MEANINGS = (
     (r"NODE FAILURE|[Nn]ode fail", "lost this node"),
     (r"CANCELLED AT|has expired|Invalid job id|already complet|job/step already completing", "has ended; somebody may "
         "have cancelled it; go on with --resume"),
+    (r"task \d+: Terminated", "has ended, or somebody stopped its processes; go on with --resume"),  # srun may say no more
     (r"Unable to contact slurm controller|Connection refused|timed out", "cannot be reached, since the controller does "
         "not answer; try: sinfo"),
 )  # fmt: skip

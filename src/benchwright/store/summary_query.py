@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ _OF_POINT: dict[str, ColumnElement[Any]] = {
 } | {name: _R[name] for name in ("started", "ended")}
 _POINT = [_OF_POINT[name] if name in _OF_POINT else _P[name] for name in SummaryPoint.__struct_fields__]
 _WIDTH = len(_POINT)
+_EVER = -1e300
 _STARTED_S = SummaryPoint.__struct_fields__.index("started_s")
 _WHOLE: list[Any] = [*_POINT, *_S]
 _POINT_OF: list[Any] = [*_POINT, _P.series]
@@ -61,10 +63,25 @@ def _rows(connection: Connection, where: SummaryFilter, newest: int | None, most
     if most is not None:
         yield from _thinned(connection, where, newest, most)
         return
-    if newest is not None:
+    dialect = connection.dialect.name
+    if newest is not None and (newest < 1 or list(_of_points(where, dialect))):
         yield from _by_key(connection, _newest_keys(connection, where, newest))
         return
-    yield from connection.execute(_matching(select(*_POINT_OF), where, newest, connection.dialect.name))
+    query = _matching(select(*_POINT_OF), where, None, dialect)
+    if newest is None:
+        yield from connection.execute(query)
+        return
+    # Bounded by the time of the oldest of them: one look into the index for each series, whatever the planner thinks.
+    rows = connection.execute(query.where(_P.started_s >= func.coalesce(_oldest_of(newest), _EVER)))
+    for _, same in groupby(rows, key=lambda row: row[_WIDTH]):
+        yield from list(same)[-newest:]  # some may have begun at the same time
+
+
+def _oldest_of(newest: int) -> ColumnElement[float]:
+    """When the oldest of the newest points was started, of the series of the enclosing query; NULL if there are fewer."""
+    inner = summaries.alias()
+    query = select(inner.c.started_s).where(inner.c.series == _S.key).correlate(summary_series)
+    return query.order_by(inner.c.started_s.desc()).limit(1).offset(newest - 1).scalar_subquery()
 
 
 def _matching(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from builders import benchmark
 
-from benchwright.analysis.comparison.disturbed import disturbs
+from benchwright.analysis.comparison.disturbances import disturbs
 from benchwright.analysis.summary import launch_value
 from benchwright.core.conditions import conditions_of
 from benchwright.core.job import Job, JobBarrier

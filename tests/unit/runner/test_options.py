@@ -11,7 +11,20 @@ import pytest
 
 from benchwright.core.errors import InvalidInput
 from benchwright.options.keywords import RunOptions
-from benchwright.options.table import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SPEC, SUITE, TASKS, ZOO, Option
+from benchwright.options.table import (
+    COMMAND,
+    ENDPOINT,
+    LOOP,
+    MODEL_FILE,
+    MODELS,
+    OPTIONS,
+    SORTS,
+    SPEC,
+    SUITE,
+    TASKS,
+    ZOO,
+    Option,
+)
 from benchwright.runner.requests import order_of
 from benchwright.runner.run import resolve_order
 
@@ -56,6 +69,7 @@ VALUES: dict[str, Any] = {
     "threads": "2",
     "streams": "2",
     "batch": "1,2",
+    "search_dirs": (".",),
 }
 
 
@@ -79,7 +93,7 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[s
     Path("main.py").write_text("pass\n")
     Path("spec.json").write_text('{"model": {"name": "net"}, "tests": [{"identifier": "one", "command": "true"}]}')
     named = {TASKS: "tasks.cfg", SUITE: "suite.yaml", LOOP: "loop.py", MODELS: "models.py", MODEL_FILE: "model.onnx"}
-    named |= {SPEC: "spec.json", ZOO: "transformers:bert"}
+    named |= {SPEC: "spec.json", ZOO: "transformers:bert", ENDPOINT: "openai:http://127.0.0.1:9/v1"}
     return {COMMAND: {"command": ("true",)}, **{sort: {"targets": (path,)} for sort, path in named.items()}}
 
 
@@ -98,7 +112,8 @@ def test_an_option_that_does_not_apply_says_what_it_applies_to(
         return  # whether it is obeyed is shown by the tests of its kind
     if (name, sort) == ("all_scripts", COMMAND):
         return  # what follows -- are arguments of the scripts
-    order = order_of({name: value_of(option), "base": str(tmp_path / "base")}, [name], **targets[sort])
+    needed = {"served_model": "m"} if sort == ENDPOINT else {}
+    order = order_of({name: value_of(option), "base": str(tmp_path / "base"), **needed}, [name], **targets[sort])
     with pytest.raises(InvalidInput) as refused:
         resolve_order(order)
     said = str(refused.value)
@@ -116,6 +131,8 @@ def test_options_for_everything_and_for_this_are_taken(
     values = {"repeat": 2, "timeout": "5s", "labels": ("a=b",), "base": str(tmp_path / "base")}
     if sort == SUITE:
         values["use_current_env"] = True
+    if sort == ENDPOINT:
+        values["served_model"] = "m"
     resolved = resolve_order(order_of(values, list(values), **targets[sort]))
     assert [b.labels["a"] for b in resolved.benchmarks] == ["b"]
 

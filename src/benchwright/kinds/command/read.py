@@ -58,7 +58,7 @@ def read_commands(options: Options) -> list[Benchmark]:
         found.append(line_benchmark(line, cwd=cwd, metrics=metrics, shell=True))
     elif options.command:
         found.append(command_benchmark(options.command, cwd=cwd, metrics=metrics))
-    points = sweep_points(options.swept, options.sweep)
+    points = sweep_points(options.params, options.sweep)
     if found and not options.targets:  # a parameter that no command mentions may be meant for a script
         _refuse_unused(found, points)
     return [filled for each in told_apart(found) for filled in _filled(each, points)]

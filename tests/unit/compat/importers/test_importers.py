@@ -353,13 +353,16 @@ class TestFolders:
     def test_all_samples_are_found_by_their_content(self) -> None:
         tools = [run.labels["imported_from"] for run in import_results(SAMPLES).runs]
         assert {tool: tools.count(tool) for tool in tools} == {
+            "aiperf": 1,
             "asv": 2,
             "driver": 1,
             "fai-pep": 1,
             "google-benchmark": 3,
+            "guidellm": 1,
             "hyperfine": 3,
             "milabench": 2,
             "pytest-benchmark": 2,
+            "vllm": 1,
         }
 
     def test_a_damaged_file_in_a_folder_is_a_problem_and_the_others_are_read(self, tmp_path: Path) -> None:
