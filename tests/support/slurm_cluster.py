@@ -8,8 +8,10 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
@@ -114,6 +116,17 @@ class SlurmCluster:
             self._end(node, signal.SIGTERM)
         self._end("slurmctld", signal.SIGTERM)
         self._end("munged", signal.SIGTERM)
+        self._end_what_a_lost_node_ran()
+
+    def _end_what_a_lost_node_ran(self) -> None:
+        """A job whose slurmd was killed runs on, since nobody is left to end it."""
+        for process in psutil.process_iter(["cmdline"]):
+            if any(str(self.folder) in word and "slurm_script" in word for word in process.info["cmdline"] or ()):
+                keeper = process.parent()  # slurmstepd
+                for one in (*process.children(recursive=True), process, *([keeper] if keeper is not None else [])):
+                    if one.pid > 1:
+                        with suppress(psutil.NoSuchProcess):
+                            one.kill()
 
     def _end(self, what: str, number: int) -> None:
         process = self._processes.pop(what, None)
