@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = 'print("Speed: 12.5 samples/sec")\nprint("loss: 0.5")\nprint("speed=100")\n'
 # Pages, and words of those of their commands that need what is not here, or take long.
 PAGES = {
-    "README.md": "resume|bw ab |compare",
+    "README.md": "resume|bw ab |compare|bw serve",
     "docs/how-to/compare-runs.md": r"\.2026-|--fail-on|remove",
     "docs/how-to/look-at-results.md": r"\.2026-|encode|broken|serve|prune",
     "docs/how-to/measure-any-command.md": "build|…",

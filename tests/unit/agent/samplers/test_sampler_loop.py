@@ -81,7 +81,7 @@ def test_a_cheap_one_at_the_interval(start):
     sampling = start(machine=SAMPLERS.built_in["machine"])
     sampling.advance(0)
     # Half a second, the interval; more only as far as a busy machine made the reading itself dear.
-    assert SECOND // 2 <= sampling.due_ns < 3 * SECOND
+    assert SECOND // 2 <= sampling.due_ns < 30 * SECOND
     assert not sampling.advance(SECOND // 4)
 
 
