@@ -35,7 +35,7 @@ from benchwright.store.base import RunFilter, SummaryFilter
 from benchwright.store.sql_store import open_store
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "send_runs.py"
-UPLOADS = int(os.environ.get("UPLOADS", "200"))
+UPLOADS = int(os.environ.get("UPLOADS", "60"))
 _PATIENCE_S = 300.0
 _MOST_SENT = 6  # runs between two kills
 _LONGEST_S = 0.03  # as long as sending one run takes
