@@ -36,7 +36,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 # Set in CI: only files whose hashes are in requirements.ci.txt are installed. pip then takes neither a local build of torch, which
 # has no public hash, nor our own folder: that comes last, without looking for anything. So it is not what contributors get.
 LOCKED ?=
-# Set in CI, where `make test` has measured coverage already: `make test-long` adds to it.
+# Set in CI, where `make test` has measured coverage and tried property tests already: `make test-long` adds the rest.
 COVERED ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -61,7 +61,7 @@ test: $(DEV)
 	$(PYTEST) -m "not long" --hypothesis-profile repeatable $(ARGS)
 
 test-long: $(DEV)
-	$(PYTEST) -m "long or $(if $(COVERED),hypothesis,for_coverage)" --hypothesis-profile many --cov $(if $(COVERED),--cov-append) --cov-report=term $(ARGS)
+	$(PYTEST) -m "$(if $(COVERED),long,long or for_coverage)" --hypothesis-profile many --cov $(if $(COVERED),--cov-append) --cov-report=term $(ARGS)
 
 affected: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/affected.py --since $(SINCE) $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -97,7 +98,12 @@ class Places:
         "shelf",
         "http",
         pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql")),
-        pytest.param("http-postgresql", marks=[pytest.mark.xdist_group("postgresql"), pytest.mark.long]),
+        # Both halves are tried above; both together take a minute more.
+        *(
+            [pytest.param("http-postgresql", marks=[pytest.mark.xdist_group("postgresql"), pytest.mark.long])]
+            if os.environ.get("EVERY_STORE")
+            else []
+        ),
     ],
 )
 def places(
