@@ -165,12 +165,12 @@ class _Crowd:
             ends.clear()
 
     def seconds(self) -> List[float]:
-        """How long each call since took its caller."""
+        """How long each call since took its caller; without the first of a round, for which it has just woken up."""
         return [
             (end - begin) / 1e9
             for rounds in self._ends
             for began, ends in rounds
-            for begin, end in zip([began, *ends], ends)
+            for begin, end in zip(ends if len(ends) > 1 else [began], ends[1:] or ends)
         ]
 
     def look(self) -> None:

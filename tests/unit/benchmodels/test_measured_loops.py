@@ -60,7 +60,7 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
     rates, seconds = streams_times([make] * 3)
     assert len(rates) == measured_loops.MAX_ROUNDS
     assert all(rate > 0 for rate in rates)
-    assert 3 * measured_loops.MAX_ROUNDS <= len(seconds) <= min(measured_loops.MOST_CALLS, sum(counts.values()))
+    assert 0 < len(seconds) <= min(measured_loops.MOST_CALLS, sum(counts.values()))
     assert threads["made"] == threads["called"] == threads["closed"]
     assert len(threads["made"]) == 3
     assert len(set(counts.values())) == 1, "in each round everybody makes the same number of calls"
@@ -115,5 +115,11 @@ def test_the_time_of_each_concurrent_call_is_kept_and_of_many_an_even_choice(mon
     monkeypatch.setattr(measured_loops, "ROUND_NS", 4_000_000)
     monkeypatch.setattr(measured_loops, "MOST_CALLS", 50)
     _, seconds = streams_times([lambda: Caller(lambda x: time.sleep(0.002), lambda: None, lambda: None)] * 2)
-    assert 25 < len(seconds) <= 50
+    assert 12 < len(seconds) <= 50
     assert min(seconds) >= 0.002
+
+
+def test_the_first_call_of_a_round_for_which_a_caller_wakes_up_does_not_count() -> None:
+    crowd = measured_loops._Crowd([])
+    crowd._ends = [[(0, [9_000, 10_000, 11_000]), (20_000, [25_000])]]
+    assert crowd.seconds() == [1e-6, 1e-6, 5e-6], "the only call of a round does"
