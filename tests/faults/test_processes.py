@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -320,7 +321,8 @@ def test_killing_agent_and_supervisor_at_once_leaves_nothing(executor, make_job,
             assert wait_for((tmp_path / "pid").exists)
             supervisor = psutil.Process(pid).parent()
             supervisor.parent().kill()
-            supervisor.kill()
+            with suppress(psutil.NoSuchProcess):  # it ends itself without its agent
+                supervisor.kill()
 
     job = make_job(*program("daemonise.py", str(tmp_path / "pid"), "stay"))
     [outcome] = executor.run([job], KillBoth())
@@ -336,8 +338,9 @@ def test_a_job_lost_after_a_stop_was_asked_for_is_stopped_not_lost(make_job):
                 supervisor = psutil.Process(pid).parent()
                 agent = supervisor.parent()
                 executor.stop()
-                for process in (agent, supervisor):
-                    process.kill()
+                agent.kill()
+                with suppress(psutil.NoSuchProcess):
+                    supervisor.kill()
 
         [outcome] = executor.run([make_job("sleep", "300")], StopAndKill())
         assert outcome.stopped

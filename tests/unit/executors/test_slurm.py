@@ -231,7 +231,8 @@ def kill_srun() -> None:
 
 
 def kill_agent(tmp_path: Path) -> None:
-    [job] = [p for p in psutil.process_iter() if p.name() == "sleep" and f"SLURM_TEST={tmp_path}" in _environ(p)]
+    running = psutil.process_iter(["name"])
+    [job] = [p for p in running if p.info["name"] == "sleep" and f"SLURM_TEST={tmp_path}" in _environ(p)]
     job.parent().parent().kill()
 
 
