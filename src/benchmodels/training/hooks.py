@@ -2,6 +2,7 @@
 
 What happens in short steps is only noted, with its time, and reported for several steps at once: code that runs every few
 milliseconds among a program's own is never in the processor's caches, and would take ten times as long as it does by itself.
+Once steps follow each other alike (one batch, one backward pass), backward passes are no longer noted.
 Optimizers report through torch's own global hook; loaders, `backward`, `GradScaler.scale` and `Module.train` are wrapped.
 Steps compiled as a whole by `torch.compile`, optimizer included, are seen, but the hook may split their graph.
 """
@@ -28,6 +29,7 @@ from benchprobe.stream.values import Deferred
 MOST_NOTED = 10_000  # a program may go on for ever without a step
 MOST_EMPTY_EPOCHS = 10_000  # then the program goes through its loader for ever
 MOST_STEPS_AFTER = 64  # of an optimizer: then the program has done with its loader
+STEPS_ALIKE = 8  # then the next ones are taken to be like them
 
 
 class TrainingHooks:
@@ -36,6 +38,7 @@ class TrainingHooks:
 
     def __init__(self, steps: TrainingSteps, enough: Callable[[], None], complain: Callable[[str], None]) -> None:
         self._steps = steps
+        self._backward, self._stepped, self._fetched = steps.backward, steps.stepped, steps.fetched
         self._enough = enough
         self._complain = complain
         self._patches = Patches()
@@ -48,6 +51,8 @@ class TrainingHooks:
         self._loss_due_ns = 0
         self._noted: List[Tuple[Any, ...]] = []  # a method of `steps` and its arguments, not yet called
         self._due_ns = self._steps_left = 0  # when, or after how many steps, they are to be called
+        self._alike = 0  # how many steps up to now were alike
+        self._skips_backward = False
         self._thread = threading.get_ident()
 
     def install(self, imports: ImportWatch) -> None:
@@ -65,7 +70,7 @@ class TrainingHooks:
             )
             return
 
-        note, stepped_ = self._noted.append, self._steps.stepped
+        note, stepped_ = self._noted.append, self._stepped
 
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             now_ns = perf_counter_ns()
@@ -86,7 +91,7 @@ class TrainingHooks:
     def _watch_loaders(self, module: ModuleType) -> None:
         loader_class, iterator_class = module.DataLoader, module._BaseDataLoaderIter
         make, fetch = vars(loader_class)["__iter__"], vars(iterator_class)["__next__"]
-        note, fetched, thread = self._noted.append, self._steps.fetched, self._thread
+        note, fetched, thread = self._noted.append, self._fetched, self._thread
 
         @functools.wraps(make)
         def __iter__(loader: Any) -> Any:
@@ -171,11 +176,14 @@ class TrainingHooks:
 
     def _watch_backward(self, torch: ModuleType) -> None:
         backward = torch.autograd.backward
-        note, noted = self._noted.append, (self._steps.backward, None)
+        note, noted = self._noted.append, (self._backward, None)
 
         @functools.wraps(backward)
         def watched(tensors: Tensor, *args: Any, **kwargs: Any) -> Any:
+            if self._skips_backward:
+                return backward(tensors, *args, **kwargs)
             if get_ident() == self._thread:
+                self._skips_backward = self._alike >= STEPS_ALIKE
                 if perf_counter_ns() < self._loss_due_ns:
                     note(noted)
                 else:
@@ -194,14 +202,14 @@ class TrainingHooks:
         if len(self._noted) > MOST_NOTED:
             self._report()
         if not hasattr(tensor, "numel") or tensor.numel() != 1:
-            self._noted.append((self._steps.backward, None))
+            self._noted.append((self._backward, None))
             return
         self._loss_due_ns = perf_counter_ns() + INTERVAL_NS
         if tensor.is_cpu:
-            self._noted.append((self._steps.backward, float(tensor.item())))
+            self._noted.append((self._backward, float(tensor.item())))
         else:  # read later: now the device would be waited for
             kept = tensor.detach()
-            self._noted.append((self._steps.backward, Deferred(kept, kept._version)))
+            self._noted.append((self._backward, Deferred(kept, kept._version)))
 
     def _watch_scaler(self, module: ModuleType) -> None:
         scaler = module.GradScaler
@@ -240,23 +248,51 @@ class TrainingHooks:
 
     def _report(self, last: Optional[Callable[..., object]] = None, *args: Any) -> None:
         """Reports what was noted, in its order, and then `last`, if given."""
-        noted, steps, self._reporting = self._noted, self._steps, True
+        noted, self._reporting = self._noted, True
         if last is not None:
             noted.append((last, *args))
         try:
-            steps.loop.catching_up = True
-            for call, *values in noted[:-1]:
-                call(*values)
-            steps.loop.catching_up = False
-            call, *values = noted[-1]
-            call(*values)
+            self._pass_on(noted)
         except Exception as error:
             self._go_on_after(error)
         finally:
             noted.clear()
             self._reporting = False
-        self._due_ns = perf_counter_ns() + INTERVAL_NS
-        self._steps_left = steps.steps_at_once
+        now_ns = perf_counter_ns()
+        self._due_ns = now_ns + INTERVAL_NS
+        self._steps_left = self._steps.steps_at_once
+        self._skips_backward = self._alike >= STEPS_ALIKE and now_ns < self._loss_due_ns
+
+    def _pass_on(self, noted: List[Tuple[Any, ...]]) -> None:
+        steps, were_alike = self._steps, self._alike >= STEPS_ALIKE
+        has_loss = were_alike and noted[0][0] is self._backward
+        rest = noted[1:] if has_loss else noted
+        period = [self._stepped, self._fetched] if steps.has_loader else [self._stepped]
+        period = period if were_alike else [self._backward, *period]
+        count = len(rest) // len(period)
+        are_alike = count > 0 and [each[0] for each in rest] == period * count
+        self._alike = self._alike + count if are_alike else 0
+        if were_alike:
+            stepped, fetched = rest[:: len(period)], rest[1 :: len(period)] if steps.has_loader else []
+            if are_alike and steps.several(stepped, fetched, noted[0][1] if has_loss else None):
+                return
+            noted[:] = self._with_backward_passes(noted)
+        steps.loop.catching_up = True
+        for call, *values in noted[:-1]:
+            call(*values)
+        steps.loop.catching_up = False
+        call, *values = noted[-1]
+        call(*values)
+
+    def _with_backward_passes(self, noted: List[Tuple[Any, ...]]) -> List[Tuple[Any, ...]]:
+        """With those that were skipped: one before each step that counts, but not before a second one for the same batch."""
+        known = (self._backward, self._stepped) if self._steps.has_loader else (self._backward,)
+        whole: List[Tuple[Any, ...]] = []
+        for each in noted:
+            if each[0] is self._stepped and self._steps.counts(each[1]) and not (whole and whole[-1][0] in known):
+                whole.append((self._backward, None))
+            whole.append(each)
+        return whole
 
     def _go_on_after(self, error: Exception) -> None:
         """The program must go on undisturbed."""

@@ -10,9 +10,9 @@ what happens, and a `StepLoop` records the steps. Times are stamps in nanosecond
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
-INTERVAL_NS = 10_000_000  # steps shorter than this are reported several at once, and not every loss of them is read
+INTERVAL_NS = 30_000_000  # steps shorter than this are reported several at once, and not every loss of them is read
 Loader = int  # the number of a data loader
 
 
@@ -30,6 +30,9 @@ class StepLoop(Protocol):
 
     def step(self, waited_ns: int, items: Optional[int], loss: Any) -> None:
         """The optimizer has stepped: the step is as good as done. `loss`: a number, or one to be read later."""
+
+    def add(self, ends_ns: Sequence[int], waits_ns: Sequence[int], items: Sequence[Optional[int]], loss: Any) -> bool:
+        """Steps that ended at those times, with the loss of the first: as `step` and `end` of each, but quicker."""
 
     def end(self, at_ns: int) -> bool:
         """The step ended at that time, and the next one begins there. Returns False when enough has been measured."""
@@ -172,7 +175,7 @@ class TrainingSteps:
 
     def stepped(self, optimizer: Any, now_ns: int) -> None:
         """An optimizer has stepped."""
-        if self.stopped or not self._counts(optimizer):
+        if self.stopped or not self.counts(optimizer):
             return
         if self._stepped_ns is not None and not self._end(self._stepped_ns):
             return
@@ -188,6 +191,43 @@ class TrainingSteps:
             self._pause(now_ns)
         self._epoch_over = False
         self._backwards, self._loss, self._fetched = 0, None, {}
+
+    def several(self, stepped: Sequence[Tuple[Any, ...]], fetched: Sequence[Tuple[Any, ...]], loss: Any) -> bool:
+        """The same as `backward` with `loss`, `stepped` and `fetched` in turn, with one optimizer and one loader, or without a
+        loader; each element holds the arguments, after the method. False: nothing was done, since more is to be considered."""
+        optimizer, count = stepped[0][1], len(stepped)
+        if not self._in_the_middle or count > self.steps_at_once:
+            return False
+        if not self.counts(optimizer) or [each[1] for each in stepped].count(optimizer) < count:
+            return False
+        waits_ns: List[int] = [0] * count
+        items: List[Optional[int]] = [None] * count
+        ends_ns = [each[2] for each in stepped]
+        if fetched:
+            loader = fetched[0][1]
+            before = self._fetched.get(loader)
+            if before is None or len(self._fetched) > 1 or [each[1] for each in fetched].count(loader) < count:
+                return False
+            ends_ns = [each[3] for each in fetched]
+            waits_ns = [before.waited_ns, *(each[4] - each[3] for each in fetched)]
+            items = [before.items, *(each[2] for each in fetched)]
+            self._fetched = {loader: Fetched(1, items[-1], waits_ns[-1])}
+            if loader in self._passes:
+                self._passes[loader].batches += count
+        self.steps += count
+        self._began_ns = ends_ns[-1]
+        self.stopped = not self.loop.add(ends_ns, waits_ns[:count], items[:count], loss)
+        return True
+
+    @property
+    def _in_the_middle(self) -> bool:
+        """Whether a step is under way, with nothing to be found out first."""
+        settled = self._explained and not self._others and self._stepped_ns is None
+        return (
+            self._running
+            and settled
+            and not (self.stopped or self._epoch_over or self._may_be_over or self._evaluating)
+        )
 
     def finish(self) -> None:
         """The program has ended."""
@@ -273,7 +313,7 @@ class TrainingSteps:
     def _settle(self) -> None:
         self.stopped = self.stopped or not self.loop.pause()
 
-    def _counts(self, optimizer: Any) -> bool:
+    def counts(self, optimizer: Any) -> bool:
         """Of several optimizers, the first one to step marks the end of a step."""
         counted = self._counted() if self._counted is not None else None
         if counted is None:

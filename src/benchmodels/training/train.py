@@ -107,6 +107,19 @@ class RecordedSteps:
         recorded.defer(values)
         recorded.append(values)
 
+    def add(self, ends_ns: Sequence[int], waits_ns: Sequence[int], items: Sequence[Optional[int]], loss: Any) -> bool:
+        recorded, before = self._pass, len(ends_ns) - 1
+        self.step(waits_ns[0], items[0], loss)
+        if recorded is not None and before:
+            append, append_size = recorded.append, recorded.append_size
+            for end_ns, wait_ns, size in zip(ends_ns, waits_ns[1:], items[1:]):
+                append(end_ns)
+                append(end_ns + wait_ns)
+                append_size(size)
+            self._in_chunk += before
+            self._unmarked += before if recorded.stride else 0
+        return self.end(ends_ns[-1])
+
     def end(self, at_ns: int) -> bool:
         recorded = self._pass
         if recorded is None:

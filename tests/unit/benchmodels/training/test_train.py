@@ -110,10 +110,15 @@ def test_epochs_with_evaluation_between_them_agree_with_a_stopwatch_round_the_tr
     assert "training steps counted at AdamW.step(); one batch a step from a DataLoader" in found.messages
 
 
+def fake_steps(backward: Any) -> Any:
+    others = dict.fromkeys(("stepped", "fetched", "has_loader"))
+    return SimpleNamespace(backward=backward, loop=SimpleNamespace(), steps_at_once=0, **others)
+
+
 def test_of_short_steps_only_some_losses_are_read(monkeypatch):
     torch = pytest.importorskip("torch")
     told: list[Any] = []
-    steps = SimpleNamespace(backward=told.append, loop=SimpleNamespace(), steps_at_once=0)
+    steps = fake_steps(told.append)
     hooks = TrainingHooks(steps, lambda: None, told.append)
     fake = SimpleNamespace(autograd=SimpleNamespace(backward=lambda tensors: None))
     hooks._watch_backward(fake)
@@ -127,7 +132,7 @@ def test_of_short_steps_only_some_losses_are_read(monkeypatch):
 
 def test_what_is_noted_of_a_program_that_never_steps_is_reported_before_it_is_too_much(monkeypatch):
     counted: list[Any] = []
-    steps = SimpleNamespace(backward=counted.append, loop=SimpleNamespace(), steps_at_once=0)
+    steps = fake_steps(counted.append)
     hooks = TrainingHooks(steps, lambda: None, pytest.fail)
     fake = SimpleNamespace(autograd=SimpleNamespace(backward=lambda tensors: None))
     hooks._watch_backward(fake)
