@@ -85,7 +85,7 @@ def test_epochs_with_evaluation_between_them_agree_with_a_stopwatch_round_the_tr
             for number, (x, y) in enumerate(train):
                 if number == 0:
                     after = time.perf_counter()
-                time.sleep(0.01)
+                time.sleep(0.031)
                 loss = loss_of(model(x), y)
                 loss.backward()
                 before = time.perf_counter()
@@ -122,7 +122,7 @@ def test_of_short_steps_only_some_losses_are_read(monkeypatch):
     hooks = TrainingHooks(steps, lambda: None, told.append)
     fake = SimpleNamespace(autograd=SimpleNamespace(backward=lambda tensors: None))
     hooks._watch_backward(fake)
-    for number, now_ms in enumerate((10, 11, 19, 20, 21, 40)):
+    for number, now_ms in enumerate((30, 31, 59, 60, 61, 120)):
         monkeypatch.setattr("benchmodels.training.hooks.perf_counter_ns", lambda now=now_ms: now * 1_000_000)
         fake.autograd.backward(torch.tensor(float(number), requires_grad=True))
     assert told == []  # reported for several steps at once
@@ -151,7 +151,7 @@ def test_accumulated_and_scaled_gradients_with_two_optimizers(trained):
         told = []
         for epoch in range(2):
             for number, (x, y) in enumerate(loader, start=1):
-                time.sleep(0.011)  # long enough for every loss to be read
+                time.sleep(0.031)  # long enough for every loss to be read
                 loss = loss_of(model(x), y)
                 scaler.scale(loss).backward()
                 if number % 4 == 0:
