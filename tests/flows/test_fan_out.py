@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from command_line import CommandLine
+from processes import kill
 from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
 
 pytestmark = pytest.mark.xdist_group("slurm flows")
@@ -119,8 +120,7 @@ def test_the_work_of_a_dead_node_goes_elsewhere(slurm, running):
         for process in psutil.process_iter(["cmdline"]):
             if f"[{number}." in " ".join(process.info["cmdline"] or ()):
                 with suppress(psutil.NoSuchProcess):  # slurmd's end ends some of them first
-                    for each in [*process.children(recursive=True), process]:
-                        each.kill()
+                    kill(*process.children(recursive=True), process)
         assert driver.wait(240) == 0
     running.start_node("n1")
     assert measured(slurm) == dict.fromkeys(scripts, 1)

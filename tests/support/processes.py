@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 
 def carrying(text: str) -> list[int]:
@@ -20,6 +24,16 @@ def carrying(text: str) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def kill(*processes: psutil.Process | int) -> None:
+    """With SIGKILL, each that has not gone by itself meanwhile."""
+    for each in processes:
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if isinstance(each, int):
+                os.kill(each, signal.SIGKILL)
+            elif each.pid > 1:
+                each.kill()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> bool:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,9 @@ def test_a_holder_lives_as_long_as_its_agent(cluster, site, make_job, monkeypatc
 
 def kill_srun() -> None:
     for child in psutil.Process().children():
-        if child.name() == "srun" and "__main__.py" in " ".join(child.cmdline()):
-            child.kill()
+        with suppress(psutil.NoSuchProcess):
+            if child.name() == "srun" and "__main__.py" in " ".join(child.cmdline()):
+                child.kill()
 
 
 def kill_agent(tmp_path: Path) -> None:
