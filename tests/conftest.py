@@ -234,7 +234,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
 
 def pytest_xdist_auto_num_workers() -> int:
     """As the Makefile says: tests wait a third of their time for processes, servers and schedulers."""
-    return 2 * (os.cpu_count() or 1)
+    return (os.cpu_count() or 2) + 2
 
 
 class Groups(LoadGroupScheduling):

@@ -36,7 +36,7 @@ def executed(folder: Path, *cells: str) -> tuple[list[dict[str, dict[str, str]]]
             return super().process_message(message, cell, index)
 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = Client(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    client = Client(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
     client.execute()
     outputs = [{o["output_type"]: dict(o.get("data", {})) for o in cell["outputs"]} for cell in notebook.cells]
     return outputs, updates

@@ -36,7 +36,7 @@ def kill(*processes: psutil.Process | int) -> None:
                 each.kill()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     """Whether `condition` came true in time. The limit is generous: on two busy cores a program starts slowly."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:

@@ -62,7 +62,7 @@ class RayCluster:
                     process.kill()
 
     def _wait(self, condition: object, what: str) -> None:
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + 300
         while not condition():  # type: ignore[operator]
             assert time.monotonic() < limit, f"not in time: {what}"
             time.sleep(0.2)

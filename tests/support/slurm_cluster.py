@@ -149,7 +149,7 @@ class SlurmCluster:
         )
 
 
-def wait_until(condition: object, what: str, seconds: float = 90.0) -> None:
+def wait_until(condition: object, what: str, seconds: float = 300.0) -> None:
     limit = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < limit, f"not in time: {what}"
