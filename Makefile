@@ -29,8 +29,8 @@ FIRST ?= 0
 SEED ?= 1
 SINCE ?= HEAD
 # Containers often set PYTHONDONTWRITEBYTECODE: each of thousands of processes would compile benchwright for itself.
-# One worker more than cores: many tests wait for a scheduler, a server or a device.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Two workers more than cores: tests wait a third of their time, for a scheduler, a server, a device or a program's deadline.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 PYTEST := PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 PIP_INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 # Set in CI: only files whose hashes are in requirements.ci.txt are installed. pip then takes neither a local build of torch, which

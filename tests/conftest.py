@@ -7,6 +7,7 @@ import importlib.util
 import os
 import posix
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -21,6 +22,8 @@ from plugin_package import install_plugins
 from postgresql import Server, running_server
 from ray_cluster import RayCluster, start_ray_cluster
 from without_compat import imports_compat
+from xdist.scheduler import LoadGroupScheduling
+from xdist.workermanage import WorkerController
 
 # Two busy cores make single examples slow now and then; that is no failure. `make test` uses `repeatable`: the same
 # examples every time, so that a change fails by its own faults only; `make unit` uses few, `make test-long` many. Plain
@@ -68,8 +71,12 @@ def postgresql_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def ray_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
-    """One cluster for all tests that use it: starting it takes many seconds. `xdist_group("ray")` brings them together."""
+    """One cluster for all tests that use it: starting it takes many seconds. `xdist_group("ray")` brings them together.
+
+    Idle it uses 4 % of a core, so it ends with the last of them.
+    """
     cluster = start_ray_cluster(tmp_path_factory.mktemp("ray"))
+    _ended_with_group["ray"] = cluster.stop
     yield cluster
     cluster.stop()
 
@@ -134,8 +141,22 @@ def pytest_collection() -> Generator[None, Any, Any]:
         with _unmeasured() if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" else nullcontext():
             return (yield)
     finally:
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.set_num_threads(1)  # each worker would use all cores, and wait for those that others use
         _freeze()
         gc.enable()
+
+
+_ended_with_group: dict[str, Callable[[], None]] = {}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Only xdist runs the tests of a group one after the other."""
+    if _ended_with_group and "PYTEST_XDIST_WORKER" in os.environ:
+        marks = nextitem.iter_markers("xdist_group") if nextitem is not None else ()
+        for group in _ended_with_group.keys() - {mark.args[0] for mark in marks}:
+            _ended_with_group.pop(group)()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -212,8 +233,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three on two cores: tests wait a fifth of their time for processes."""
-    return max(3, os.cpu_count() or 1)
+    """As the Makefile says: tests wait a third of their time for processes, servers and schedulers."""
+    return (os.cpu_count() or 2) + 2
+
+
+class Groups(LoadGroupScheduling):
+    """Forgets the groups that a worker has done: each of 12,000 tests would look through all of them for what is left to do."""
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        group = self._split_scope(self.registered_collections[node][item_index])
+        super().mark_test_complete(node, item_index, duration)
+        if all(self.assigned_work[node][group].values()):
+            del self.assigned_work[node][group]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups | None:
+    return Groups(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_configure() -> None:

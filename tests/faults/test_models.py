@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from measured_models import Models
 from onnx_models import looked_up
-from processes import carrying, wait_for
+from processes import carrying, kill, wait_for
 
 pytest.importorskip("torch")
 pytest.importorskip("onnxruntime")
@@ -86,8 +84,7 @@ def test_a_build_whose_parent_is_killed_ends_too(models: Models, net: tuple[Path
     process.communicate()
     # What the export itself had started by then is the agent's to end.
     assert wait_for(lambda: not any(b"benchmodels" in command_line(each) for each in carrying(mark)))
-    for each in carrying(mark):
-        os.kill(each, signal.SIGKILL)
+    kill(*carrying(mark))
 
 
 def command_line(process: int) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import CommandLine
-from processes import carrying, wait_for
+from processes import carrying, kill, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 DAEMONISE = Path(__file__).parent.parent / "programs" / "daemonise.py"
@@ -32,8 +32,7 @@ print("speed=1")
 def marker() -> Iterator[str]:
     name = f"TEST_MARKER={os.getpid()}-orphans"
     yield name
-    for pid in carrying(name):
-        os.kill(pid, signal.SIGKILL)
+    kill(*carrying(name))
 
 
 def kill_all_at_once(main: subprocess.Popen[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 from processes import wait_for
-from small_repository import SmallRepository
+from small_repository import SmallRepository, noise
 
 READ = "size=size=([\\d.]+)"  # a metric that a program prints: no noise of the machine
 
@@ -27,7 +27,7 @@ def printing(small: SmallRepository, sizes: list[int], broken: tuple[int, ...] =
     """Commits whose program prints these sizes with a little noise; `broken`: numbers of those that cannot be built."""
     hashes = []
     for number, size in enumerate(sizes):
-        program = f'echo "size={size}.00$(( $$ % 8 ))"\n'
+        program = f'echo "size={size}.00$(( {noise(small.folder.parent / "launches")} ))"\n'
         make = "echo no compiler; exit 1\n" if number in broken else "true\n"
         hashes.append(small.commit(f"number {number}", {"program.sh": program, "make.sh": make}))
     return hashes

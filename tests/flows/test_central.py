@@ -41,7 +41,7 @@ def serving(bw: CommandLine, base: Path, *options: str) -> Iterator[tuple[str, s
             yield address[1], "" if token is None else token[1]
         finally:
             server.send_signal(signal.SIGINT)
-            _, errors = server.communicate(timeout=60)
+            _, errors = server.communicate(timeout=600)
     assert "Traceback" not in errors
 
 

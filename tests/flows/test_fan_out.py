@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from command_line import CommandLine
+from processes import kill
 from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
 
 pytestmark = pytest.mark.xdist_group("slurm flows")
@@ -119,9 +120,8 @@ def test_the_work_of_a_dead_node_goes_elsewhere(slurm, running):
         for process in psutil.process_iter(["cmdline"]):
             if f"[{number}." in " ".join(process.info["cmdline"] or ()):
                 with suppress(psutil.NoSuchProcess):  # slurmd's end ends some of them first
-                    for each in [*process.children(recursive=True), process]:
-                        each.kill()
-        assert driver.wait(240) == 0
+                    kill(*process.children(recursive=True), process)
+        assert driver.wait(600) == 0
     running.start_node("n1")
     assert measured(slurm) == dict.fromkeys(scripts, 1)
     assert len(ran(slurm)) == 7
@@ -146,7 +146,7 @@ def test_what_was_measured_is_not_repeated_by_resuming(slurm, running, number):
     ) as driver:
         wait_until(lambda: ran(slurm) == "abcd", "two are measured")
         os.kill(driver.pid, number)
-        said = driver.communicate(timeout=90)[1]
+        said = driver.communicate(timeout=600)[1]
     if number == signal.SIGINT:
         assert driver.returncode == 130
         assert re.search(r"interrupted; resume with: benchwright run --resume=a\.", said)

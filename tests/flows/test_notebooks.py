@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("ipykernel")
 pytestmark = pytest.mark.long
 
 LOOP = """\
@@ -29,6 +26,7 @@ FAILING = 'bw.run([], commands=["false", "true"], base="base")'
 
 def executed(folder: Path, *cells: str) -> tuple[list[dict[str, dict[str, str]]], list[str]]:
     """The outputs of each cell, by their type, and everything that an output was updated with."""
+    nbclient, nbformat, _ = (pytest.importorskip(name) for name in ("nbclient", "nbformat", "ipykernel"))
     updates: list[str] = []
 
     class Client(nbclient.NotebookClient):  # type: ignore[name-defined,misc]
@@ -38,7 +36,7 @@ def executed(folder: Path, *cells: str) -> tuple[list[dict[str, dict[str, str]]]
             return super().process_message(message, cell, index)
 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = Client(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    client = Client(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
     client.execute()
     outputs = [{o["output_type"]: dict(o.get("data", {})) for o in cell["outputs"]} for cell in notebook.cells]
     return outputs, updates

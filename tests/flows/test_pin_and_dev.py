@@ -140,7 +140,7 @@ def test_a_shell_is_opened_at_a_terminal(bw: CommandLine, suite: SuiteFolder) ->
 
     assert wait_for(heard)
     assert b"42 2.0" in said
-    assert shell.wait(60) == 5
+    assert shell.wait(600) == 5
     os.close(ours)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import CommandLine
-from processes import wait_for
+from processes import kill, wait_for
 
 pytestmark = pytest.mark.xdist_group("resume")  # one worker: some look at the same run
 
@@ -60,8 +60,8 @@ def test_a_launch_that_ended_because_everything_was_killed_is_repeated(bw: Comma
     (bw.cwd / "hold").touch()
     process = subprocess.Popen(bw.argv("run", *TWO_LAUNCHES), cwd=bw.cwd, env=bw.env)
     assert wait_for((bw.cwd / "keys").exists)
-    for victim in (psutil.Process(process.pid), *psutil.Process(process.pid).children()):
-        victim.kill()
+    main = psutil.Process(process.pid)
+    kill(main, *main.children())
     process.wait(timeout=600)
     (bw.cwd / "hold").unlink()
     stream = bw.last_run() / "sh.R0.D0.data"

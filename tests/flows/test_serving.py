@@ -67,7 +67,7 @@ def test_the_client_is_measured_and_the_server_is_gone_afterwards(serving):
     measured = [e for e in events if e["event"] == "steps" and e["phase"] == "measured"]
     assert sum(len(e["step_ns"]) for e in measured) == 30
     assert gzip.decompress((folder / "serve.0.log.gz").read_bytes()) == b"asked\n"
-    assert wait_for(lambda: carrying(f"SERVING_FLOW={serving.cwd}") == [], 5)
+    assert wait_for(lambda: carrying(f"SERVING_FLOW={serving.cwd}") == [])
 
 
 def test_a_server_that_does_not_come_up_is_what_failed(serving):

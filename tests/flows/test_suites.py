@@ -128,7 +128,7 @@ def test_an_unknown_placeholder_in_the_name_of_a_run_is_refused(bw: CommandLine)
 def interrupted(bw: CommandLine, suite: SuiteFolder) -> None:
     """A run of two benchmarks, ended while the second one runs."""
     process = subprocess.Popen(bw.argv("run", suite.path), cwd=bw.cwd, env=bw.env, stderr=subprocess.PIPE)
-    assert wait_for(lambda: any((bw.base / "runs").glob("*/two.D0.data")), 60)
+    assert wait_for(lambda: any((bw.base / "runs").glob("*/two.D0.data")))
     os.kill(process.pid, signal.SIGTERM)
     _, said = process.communicate(timeout=600)
     assert process.returncode == 130, said

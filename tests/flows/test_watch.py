@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 from processes import wait_for
-from small_repository import SmallRepository
+from small_repository import SmallRepository, noise
 from specifications import written
 from watched_repository import METRIC, WatchedRepository
 from webhook_server import webhook_server
@@ -99,7 +99,7 @@ def test_a_mercurial_repository_is_watched(bw: CommandLine, tmp_path: Path) -> N
     hg(remote, "init")
     nodes = []
     for number, value in enumerate((1000, 1001, 1300)):
-        (remote / "bench.sh").write_text(f'echo "ms=$(( {value} + $$ % 5 ))"\n')
+        (remote / "bench.sh").write_text(f'echo "ms=$(( {value} + {noise(tmp_path / "launches")} ))"\n')
         hg(remote, "commit", "-A", "-m", f"value {value}", "-d", f"{1_700_000_000 + 3600 * number} 0")
         nodes.append(hg(remote, "log", "-r", ".", "-T", "{node}"))
         if number == 0:
@@ -243,7 +243,7 @@ def test_a_regression_can_be_acknowledged_or_forgotten(watched: WatchedRepositor
 
 
 def test_variables_reach_the_programs(watched: WatchedRepository) -> None:
-    watched.commit(1000, {"bench.sh": 'test "$COLOUR" = red || exit 1\necho "ms=$(( 1000 + $$ % 5 ))"\n'})
+    watched.commit(1000, {"bench.sh": 'test "$COLOUR" = red || exit 1\n' + watched.printing(1000)})
     (record,) = watched.watch("--commit", watched.commits[-1], "--no-ab-testing", "--env", "COLOUR=red")
     assert (record["outcome"], record["control"]) == ("measured", None)
     run = watched.bw.json("show", record["runs"][0]["run"])
@@ -288,9 +288,10 @@ def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watche
 def test_a_program_built_as_fai_pep_does_is_measured_and_reported_in_its_form(
     watched: WatchedRepository, tmp_path: Path
 ) -> None:
-    prints = 'echo \'PyTorchObserver {"type": "NET", "metric": "memory", "unit": "MB", "value": "\'$(( VALUE + $$ % 5 ))\'"}\''
+    prints = 'echo \'PyTorchObserver {"type": "NET", "metric": "memory", "unit": "MB", "value": "\'$(( VALUE ))\'"}\''
     for value in (1000, 1300):
-        watched.commit(value, {"program.in": f"#!/bin/sh\n{prints.replace('VALUE', str(value))}\n"})
+        number = f"{value} + {noise(tmp_path / 'launches')}"
+        watched.commit(value, {"program.in": f"#!/bin/sh\n{prints.replace('VALUE', number)}\n"})
     script = tmp_path / "frameworks" / "generic" / "host" / "build.sh"
     script.parent.mkdir(parents=True)
     script.write_text('cp "$1/program.in" "$2"\nchmod +x "$2"\ncp "$1/value" "$(dirname "$2")/helper"\n')
@@ -346,7 +347,7 @@ def test_a_zero_in_the_status_file_stops_it_after_the_commit_in_hand(
     watched: WatchedRepository, tmp_path: Path
 ) -> None:
     status = tmp_path / "status"
-    stops = f'echo 0 > {status}\necho "ms=$(( 1000 + $$ % 5 ))"\n'
+    stops = f"echo 0 > {status}\n{watched.printing(1000)}"
     first = watched.commit(1000, {"bench.sh": stops})
     watched.commit(1001)
     status.write_text("1\n")
@@ -364,8 +365,8 @@ def watching(watched: WatchedRepository, tmp_path: Path) -> Iterator[tuple[subpr
     waits, goes_on = tmp_path / "waits", tmp_path / "goes-on"
     wait = f"touch {waits}\nwhile ! test -e {goes_on}; do sleep 0.05; done\n"
     first = watched.commits[0]
-    watched.commit(1001, {"bench.sh": wait + 'echo "ms=$(( 1000 + $$ % 5 ))"\n'})
-    watched.commit(1002, {"bench.sh": 'echo "ms=$(( 1000 + $$ % 5 ))"\n'})
+    watched.commit(1001, {"bench.sh": wait + watched.printing(1000)})
+    watched.commit(1002, {"bench.sh": watched.printing(1000)})
     words = watched.bw.argv(*watched.words("--commit", first, "--commit-file", str(tmp_path / "last"), "--json"))
     process = subprocess.Popen(
         words, cwd=watched.bw.cwd, env=watched.bw.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL

@@ -479,7 +479,7 @@ class AdbServer:
 
     def adb(self, *words: str) -> str:
         found = subprocess.run(
-            ["adb", *words], capture_output=True, text=True, env={**os.environ, **self.environment}, timeout=30
+            ["adb", *words], capture_output=True, text=True, env={**os.environ, **self.environment}, timeout=300
         )
         return found.stdout + found.stderr
 

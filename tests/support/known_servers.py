@@ -37,7 +37,7 @@ def measured(url: str, *words: str, model: str = "known", **variables: str) -> l
     environment = {name: value for name, value in os.environ.items() if name != "BENCHPROBE_CONFIG"}
     environment |= {"PYTHONPATH": str(SOURCE), **variables}
     done = subprocess.run(
-        client_words(url, *words, model=model), env=environment, capture_output=True, text=True, timeout=120
+        client_words(url, *words, model=model), env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

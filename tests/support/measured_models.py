@@ -78,7 +78,7 @@ class Models:
 
     def finish(self, started: Any) -> Told:
         process, stream = started
-        output, errors = process.communicate(timeout=110)
+        output, errors = process.communicate(timeout=600)
         return Told(process.returncode, output, errors, stream)
 
     def run(self, script: Path | None = None, **options: Any) -> Told:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 
 def carrying(text: str) -> list[int]:
@@ -22,7 +26,17 @@ def carrying(text: str) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+def kill(*processes: psutil.Process | int) -> None:
+    """With SIGKILL, each that has not gone by itself meanwhile."""
+    for each in processes:
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if isinstance(each, int):
+                os.kill(each, signal.SIGKILL)
+            elif each.pid > 1:
+                each.kill()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     """Whether `condition` came true in time. The limit is generous: on two busy cores a program starts slowly."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
+from processes import kill
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3")
 _NODE = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--block")
@@ -55,11 +57,12 @@ class RayCluster:
     def kill_other(self) -> None:
         """The raylet of the second node, with SIGKILL."""
         for process in psutil.Process(self._nodes[self._other].pid).children(recursive=True):
-            if process.name() == "raylet":
-                process.kill()
+            with suppress(psutil.NoSuchProcess):
+                if process.name() == "raylet":
+                    process.kill()
 
     def _wait(self, condition: object, what: str) -> None:
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + 300
         while not condition():  # type: ignore[operator]
             assert time.monotonic() < limit, f"not in time: {what}"
             time.sleep(0.2)
@@ -73,11 +76,7 @@ class RayCluster:
             except subprocess.TimeoutExpired:
                 node.kill()
                 node.wait()
-            for child in children:
-                try:
-                    child.kill()
-                except psutil.NoSuchProcess:
-                    pass
+            kill(*children)
         shutil.rmtree(self._sockets, ignore_errors=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import uvicorn
 
 from benchwright.core.aggregates import aggregate
 from benchwright.server.app import ServedStore
+from benchwright.server.serving import listening
 from benchwright.server.tokens import Scope, TokenFile
 from benchwright.store.http_store import checked_url
 from benchwright.store.sql_store import SqlStore, open_store
@@ -35,7 +35,7 @@ class ServedStores:
         self._waiting: dict[str, tuple[str, str]] = {}
         self._apps: dict[str, Any] = {}
         self._urls: list[str] = []
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = listening("127.0.0.1", 0)
         self.port = self._socket.getsockname()[1]
         config = uvicorn.Config(self, access_log=False, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)

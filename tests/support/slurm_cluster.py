@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from processes import kill
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
 NODES = ("n1", "n2")
@@ -122,11 +123,9 @@ class SlurmCluster:
         """A job whose slurmd was killed runs on, since nobody is left to end it."""
         for process in psutil.process_iter(["cmdline"]):
             if any(str(self.folder) in word and "slurm_script" in word for word in process.info["cmdline"] or ()):
-                keeper = process.parent()  # slurmstepd
-                for one in (*process.children(recursive=True), process, *([keeper] if keeper is not None else [])):
-                    if one.pid > 1:
-                        with suppress(psutil.NoSuchProcess):
-                            one.kill()
+                with suppress(psutil.NoSuchProcess):  # it may end by itself
+                    keeper = process.parent()  # slurmstepd
+                    kill(*process.children(recursive=True), process, *([keeper] if keeper is not None else []))
 
     def _end(self, what: str, number: int) -> None:
         process = self._processes.pop(what, None)
@@ -150,7 +149,7 @@ class SlurmCluster:
         )
 
 
-def wait_until(condition: object, what: str, seconds: float = 90.0) -> None:
+def wait_until(condition: object, what: str, seconds: float = 300.0) -> None:
     limit = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < limit, f"not in time: {what}"

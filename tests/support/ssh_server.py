@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from processes import kill
 
 from benchwright.core.system import Node, System
 
@@ -91,8 +91,7 @@ class SshServer:
 
     def cut_connections(self) -> None:
         """As if the network went away, seen from the client."""
-        for pid in self.connections():
-            os.kill(pid, signal.SIGKILL)
+        kill(*self.connections())
 
     def node(self, name: str = "far", **fields: object) -> Node:
         settings = {"ip": self.address, "port": self.port, "user": getpass.getuser(), **fields}

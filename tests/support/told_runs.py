@@ -12,7 +12,13 @@ from made_once import MadeOnce
 
 # By its unit a size: how busy the machine is has no part in it.
 SPEED = ("--metric", "speed[MB,higher]=kv:speed")
-_TOLD = "import os, sys; print('speed=%.3f' % (float(sys.argv[1]) * (1 + 0.001 * (os.getpid() % 5))))"
+_TOLD = """\
+import sys
+with open("launches", "a") as file:
+    file.write(".")
+    launches = file.tell()
+print("speed=%.3f" % (float(sys.argv[1]) * (1 + 0.001 * (launches * 2 % 5))))
+"""
 _TOLD_TEXT = "import sys; print('speed=' + sys.argv[1])"
 NO_NUMBERS = ("nan", "inf", "0", "-3")
 _ECHOES = ("-c", "echo speed=100", "-c", "echo speed=90")

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from command_line import CommandLine
-from small_repository import SmallRepository
+from small_repository import SmallRepository, noise
 
-# Prints a number of its own instead of taking time: verdicts on it do not depend on the machine.
-PROGRAM = 'echo "ms=$(( $(cat value) + $$ % 5 ))"\n'
 # By its unit a size: other load on this machine does not disturb it. Named alone: no other verdict can be wrong by chance.
 METRIC = ("--metric", "ms[MB,lower]=kv:ms", "--metric", "ms")
 
@@ -24,8 +22,13 @@ class WatchedRepository:
         self.bw = bw
         self.metric = METRIC
         self.commits: list[str] = []
-        self.commit(1000, {"bench.sh": PROGRAM})
+        self._launches = folder / "launches"
+        self.commit(1000, {"bench.sh": self.printing("$(cat value)")})
         self.remote.git("clone", "-q", str(self.remote.folder), str(self.clone))
+
+    def printing(self, value: object) -> str:
+        """A program that prints its number instead of taking time: verdicts on it do not depend on the machine."""
+        return f'echo "ms=$(( {value} + {noise(self._launches)} ))"\n'
 
     def commit(self, value: int, files: dict[str, str] | None = None, subject: str | None = None) -> str:
         """A commit whose program prints `value`, more or less."""

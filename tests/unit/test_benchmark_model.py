@@ -31,7 +31,7 @@ def measured(net: Any, inputs: Any, base: Path, **options: Any) -> Any:
 def test_eager_is_measured_here_and_nothing_of_the_caller_changes(net: Any, tmp_path: Path) -> None:
     before, state, threads = {k: v.clone() for k, v in net.state_dict().items()}, torch.get_rng_state(), 0
     threads, folder = torch.get_num_threads(), os.getcwd()
-    run = measured(net, torch.ones(8, 16), tmp_path, items=8, name="mlp", labels={"author": "me"}, threads=1)
+    run = measured(net, torch.ones(8, 16), tmp_path, items=8, name="mlp", labels={"author": "me"}, threads=threads + 1)
     result = run.result("mlp@torch-eager")
     assert result.status is Status.OK
     (launch,) = result.launches

@@ -19,7 +19,6 @@ from benchmodels.tensors import flatten_call, to_arrays
 from benchwright_runtimes.mnn import CONVERTER, Mnn
 
 pytest.importorskip("MNN")
-pytest.importorskip("onnxscript")
 torch = pytest.importorskip("torch")
 
 # Tests share a process, since the import of torch takes longest.
@@ -28,6 +27,7 @@ pytestmark = pytest.mark.xdist_group("mnn")
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_exports() -> None:
+    pytest.importorskip("onnxscript")
     read_operators_once()
 
 

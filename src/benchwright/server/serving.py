@@ -75,7 +75,7 @@ def problems(place: ServingPlace, url: str, base: Path) -> list[str]:
     found: list[str] = []
     checks: list[Callable[[], None]] = [
         lambda: check_place(place),
-        lambda: _listening(place).close(),
+        lambda: listening(place.host, place.port).close(),
         lambda: _check_store(url),
     ]
     for check in checks:
@@ -110,7 +110,7 @@ def serve(
     """Serves the store at `url` until it is interrupted; InvalidInput or StoreTrouble if that cannot be."""
     check_place(place)
     base.mkdir(parents=True, exist_ok=True)
-    with _opened(url, create=True) as store, alone(store), _listening(place) as listener:
+    with _opened(url, create=True) as store, alone(store), listening(place.host, place.port) as listener:
         tokens = TokenFile(base)
         address = place.url(listener.getsockname()[1])
         say(f"serving {redact_text(store.where)} at {address} (Ctrl-C ends it)")
@@ -149,14 +149,18 @@ def _opened(url: str, *, create: bool) -> SqlStore:
     return open_store(url, create=create, aggregate=aggregate)
 
 
-def _listening(place: ServingPlace) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+def listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((place.host, place.port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
-        where = f"{place.host}:{place.port}"
+        where = f"{host}:{port}"
         remedy = "choose another one with --port; 0 takes any that is free"
         raise InvalidInput(f"cannot listen there: {error.strerror}", where=where, remedy=remedy) from None
+    # Inherited by each connection. asyncio sets it only for sockets that name their protocol, and create_server's do not: the
+    # body of an answer would wait 40 ms for the client to acknowledge its head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 @contextmanager

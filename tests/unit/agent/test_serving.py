@@ -224,7 +224,7 @@ def test_nothing_outlives_a_kill(bench):
     assert wait_for(lambda: len(carrying(bench.mark)) == 3)
     process.kill()
     process.communicate(timeout=600)
-    assert wait_for(lambda: carrying(bench.mark) == [], 10)
+    assert wait_for(lambda: carrying(bench.mark) == [])
 
 
 def test_programs_that_do_not_exist(bench):

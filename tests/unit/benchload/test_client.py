@@ -153,7 +153,7 @@ def test_a_stopped_client_keeps_what_it_has_and_closes_its_connections() -> None
         while not lines or '"requests"' not in lines[-1]:
             lines.append(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=600)
     events = [json.loads(line) for line in (*lines, *rest.splitlines())]
     assert process.returncode == 0
     assert events[-1]["event"] == "endpoint_end"
@@ -208,7 +208,7 @@ def test_a_server_that_dies_is_counted_as_failures() -> None:
         lines = []
         while not lines or '"level"' not in lines[-1]:
             lines.append(process.stdout.readline())
-    rest, _ = process.communicate(timeout=120)
+    rest, _ = process.communicate(timeout=600)
     events = [json.loads(line) for line in (*lines, *rest.splitlines())]
     reasons = Counter(column(events, "failure"))
     assert sum(reasons.values()) == 100, "every planned request is accounted for"

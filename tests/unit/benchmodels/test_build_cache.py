@@ -172,7 +172,7 @@ def start_builder(tmp_path: Path, seconds: float) -> subprocess.Popen[str]:
 
 def test_of_two_processes_one_builds_and_the_other_waits_for_it(tmp_path):
     builders = [start_builder(tmp_path, 0.5) for _ in range(3)]
-    answers = [builder.communicate(timeout=60)[0].split("\n") for builder in builders]
+    answers = [builder.communicate(timeout=600)[0].split("\n") for builder in builders]
     assert (tmp_path / "log").read_text() == "built\n"
     assert sorted(answer[-2] for answer in answers) == ["False 1000", "True 1000", "True 1000"]
 

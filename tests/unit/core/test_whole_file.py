@@ -133,7 +133,7 @@ def test_standard_output_that_is_a_file_gets_the_content(tmp_path: Path) -> None
         "import os; os.write(1, b'HE')\n"  # the descriptor still leads to that file, as it would in a shell
     )
     with open(tmp_path / "out", "wb") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, timeout=600)
     assert (tmp_path / "out").read_bytes() == b"HEllo"
 
 
@@ -167,7 +167,7 @@ def test_whoever_may_only_write_the_file_writes_the_file(tmp_path: Path) -> None
     try:
         for parent in parents:
             parent.chmod(before[parent] | 0o055)
-        subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=600)
     finally:
         for parent in parents:
             parent.chmod(before[parent])

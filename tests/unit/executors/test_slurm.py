@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,9 @@ def test_a_holder_lives_as_long_as_its_agent(cluster, site, make_job, monkeypatc
 
 def kill_srun() -> None:
     for child in psutil.Process().children():
-        if child.name() == "srun" and "__main__.py" in " ".join(child.cmdline()):
-            child.kill()
+        with suppress(psutil.NoSuchProcess):
+            if child.name() == "srun" and "__main__.py" in " ".join(child.cmdline()):
+                child.kill()
 
 
 def kill_agent(tmp_path: Path) -> None:
@@ -279,14 +281,20 @@ def test_a_fault_is_an_outcome_that_says_so(cluster, site, make_job, tmp_path, m
             assert "the allocation" in (later.detail or "")
 
 
-def test_a_controller_that_restarts_disturbs_nothing(cluster, site, make_job):
+def test_a_controller_that_restarts_disturbs_nothing(cluster, site, make_job, tmp_path):
     def restart() -> None:
+        saved, began_s = cluster.folder / "state" / "job_state", time.time()
+        # Within seconds it writes down which jobs run; one that it did not, it would not know again.
+        wait_until(lambda: saved.exists() and saved.stat().st_mtime > began_s, "the controller has saved its jobs")
         cluster.kill("slurmctld")
         time.sleep(2)
         cluster.start_controller()
+        wait_until(lambda: cluster.jobs() != [], "the controller is back")
+        (tmp_path / "go on").touch()
 
+    wait = f"while ! test -e '{tmp_path / 'go on'}'; do sleep 0.1; done"
     with open_executor("slurm", site) as executor:
-        outcomes = [executor.run([make_job("sleep", "4", id="a")], WhenStarted(restart))[0]]
+        outcomes = [executor.run([make_job("sh", "-c", wait, id="a")], WhenStarted(restart))[0]]
         outcomes += executor.run([make_job("true", id="b")], Listener())
         assert [(o.exit_code, o.detail) for o in outcomes] == [(0, None), (0, None)]
 

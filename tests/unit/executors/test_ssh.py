@@ -18,7 +18,7 @@ import msgspec
 import psutil
 import pytest
 from builders import job as job_in
-from processes import carrying, wait_for
+from processes import carrying, kill, wait_for
 from ssh_server import SshServer, start_ssh_server
 
 from benchwright.artifacts.probe_folder import probe_folder
@@ -401,8 +401,7 @@ def test_other_nodes_go_on_when_one_is_lost(open_cluster, server, make_job):
     to_a = set(server.connections()) - others
 
     def cut() -> None:
-        for pid in to_a:
-            os.kill(pid, signal.SIGKILL)
+        kill(*to_a)
 
     jobs = [make_job("sleep", "2" if node != "a" else "300", node=node) for node in ("here", "a", "b")]
     here, a, b = executor.run(jobs, WhenStarted(3, cut))

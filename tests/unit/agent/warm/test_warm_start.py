@@ -68,14 +68,20 @@ def remarks(job: Job) -> list[str]:
     return [event["text"] for event in events(job, "message")]
 
 
+def is_warm_process(process: psutil.Process) -> bool:
+    try:
+        return "benchmodels.warm" in process.cmdline()
+    except psutil.NoSuchProcess:  # or a zombie
+        return False
+
+
 @pytest.fixture
 def new_warm_processes() -> Callable[[], list[psutil.Process]]:
     """Those that this test started."""
     before = set(psutil.Process().children(recursive=True))
 
     def living() -> list[psutil.Process]:
-        found = set(psutil.Process().children(recursive=True)) - before
-        return [p for p in found if p.status() != psutil.STATUS_ZOMBIE and "benchmodels.warm" in p.cmdline()]
+        return [p for p in set(psutil.Process().children(recursive=True)) - before if is_warm_process(p)]
 
     return living
 

@@ -671,7 +671,7 @@ def test_elsewhere_the_next_commit_is_built_while_one_is_measured(bench: Bench) 
     def build_in_a_thread(commit: Commit, platform: str | None) -> BuiltRevision:
         is_beside = threading.current_thread() is not threading.main_thread()
         if is_beside:
-            assert bench.measuring.wait(10), "nothing is being measured"
+            assert bench.measuring.wait(300), "nothing is being measured"
         found = build(commit, platform)
         if is_beside:
             built_beside.set()
@@ -679,7 +679,7 @@ def test_elsewhere_the_next_commit_is_built_while_one_is_measured(bench: Bench) 
 
     def measure_until_built(trial: WatchTrial) -> Measured:
         if trial.treatment.commit.subject != "fourth":
-            assert built_beside.wait(10), "nothing is being built"
+            assert built_beside.wait(300), "nothing is being built"
             built_beside.clear()
         return measure(trial)
 
