@@ -142,6 +142,7 @@ class Client:
                 cores=placed(address[0], address[1], self._target.family),
                 cpu=[share for own in self._own for share in own.cpu_shares],
                 lag_ns=[own.lag_p99_ns for own in self._own],
+                wait_ns=[own.waited_ns // max(1, own.iterations) for own in self._own if own.waited_ns is not None],
             )
 
     def _tell(self, event: str, **values: Any) -> None:

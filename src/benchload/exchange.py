@@ -73,6 +73,7 @@ class Own(NamedTuple):
     cpu_shares: List[float]  # of a core, each second
     lag_p99_ns: int  # how long something that had come could lie unread
     iterations: int
+    waited_ns: Optional[int]  # for a core, all of them together; None: not known
 
 
 class StopAsked(Exception):
@@ -92,6 +93,15 @@ class _Talk:
         self.reused = False
         self.sock: Any = None
         self.state = "connect"
+
+
+def _waited_ns() -> Optional[int]:
+    """For how long this thread was ready to run, and others had its core."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 class Requests:
@@ -140,7 +150,7 @@ class Exchange:
         """Until all is answered, given up, or StopAsked was raised by a signal."""
         gc.collect()
         gc.disable()  # it would stop the clock for everything that comes meanwhile
-        window, cpu = perf_counter_ns(), process_time_ns()
+        window, cpu, waited = perf_counter_ns(), process_time_ns(), _waited_ns()
         try:
             while self._goes_on():
                 woken = self._wait()
@@ -163,8 +173,9 @@ class Exchange:
         now = perf_counter_ns()
         if not self._shares or now - window > _WINDOW_NS // 4:
             self._shares.append((process_time_ns() - cpu) / max(1, now - window))
-        lags = sorted(self._lags)
-        return Own(self._shares, lags[int(len(lags) * 0.99)] if lags else 0, self._iterations)
+        lags, waited_now = sorted(self._lags), _waited_ns()
+        in_all = None if waited is None or waited_now is None else waited_now - waited
+        return Own(self._shares, lags[int(len(lags) * 0.99)] if lags else 0, self._iterations, in_all)
 
     def _goes_on(self) -> bool:
         if self._until_ns is not None and perf_counter_ns() >= self._until_ns:

@@ -9,16 +9,35 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import CommandLine
 from known_servers import SERVER, known_server
 
 SMALL = ("--model", "known", "--load", "100", "--stop", "30", "--workload", "random:in=12,out=6")
+CORES = sorted(os.sched_getaffinity(0))
+ON_ITS_CORE = ("--core", str(CORES[0]))
+# Slow answers, one after the other: how long the client waits for a core hardly matters to them.
+SLOW = ("--cores", str(CORES[-1]), "--model", "known", "--stop", "4", "--workload", "random:in=8,out=2", "-q")
+TWO_USERS = ("--load", "users:2")
+two_cores = pytest.mark.skipif(len(CORES) < 2, reason="client and server need cores apart")
 
 
 def target(url: str) -> str:
     return f"openai:{url}"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def is_regressed(effect: dict[str, Any]) -> bool:
+    """Or so much slower, on a machine that was too busy to say so."""
+    left_out = any("busy" in doubt for doubt in effect["doubts"])
+    return effect["verdict"] == "regressed" or (left_out and effect["ratio"] > 1.2)
 
 
 def test_a_run_of_an_endpoint_is_in_every_report_and_can_be_compared(bw: CommandLine) -> None:
@@ -49,6 +68,59 @@ def test_a_run_of_an_endpoint_is_in_every_report_and_can_be_compared(bw: Command
     assert "not comparable" in refused.stderr, "another load is another benchmark"
 
 
+@two_cores
+def test_runs_of_a_slower_server_are_compared_and_have_a_history_for_each_load(bw: CommandLine) -> None:
+    port = free_port()
+    runs = []
+    for first, load in (("0.2", "users:2"), ("0.3", "users:2"), ("0.2", "20")):
+        with known_server(*ON_ITS_CORE, "--port", str(port), "--first", first) as url:
+            bw("run", target(url), *SLOW, "--load", load, "--repeat", "6")
+        runs.append(bw.last_run().name)
+    control, slower, open_loop = runs
+    body = json.loads(bw("compare", control, slower, "--metric", "time.first_token", "--json").stdout)
+    (effect,) = body["effects"]
+    assert is_regressed(effect), effect
+    assert effect["labels"] == {"load": "2 users"}
+    assert "not comparable" in bw("compare", control, open_loop, code=2).stderr
+    anyway = json.loads(bw("compare", control, open_loop, "--anyway", "--json").stdout)
+    assert anyway["effects"] == [], "figures of a closed loop are no figures of an open one, whatever the user wants"
+    series = json.loads(bw("history", "--metric", "time.first_token", "--json").stdout)
+    found = {each["setting"]["load"]: [point["run"] for point in each["points"]] for each in series}
+    assert found == {"2 users": [control, slower], "20/s poisson": [open_loop]}
+
+
+@two_cores
+def test_an_ab_of_two_servers_alternates_and_judges_the_servers_alone(bw: CommandLine) -> None:
+    judged = ("--metric", "time.first_token", "--min-effect", "20%", "--repeat", "6")
+    with (
+        known_server(*ON_ITS_CORE, "--first", "0.2") as old,
+        known_server(*ON_ITS_CORE, "--first", "0.3") as new,
+    ):
+        sides = ("--control", target(old), "--treatment", target(new))
+        body = bw.json("ab", *sides, *SLOW, *TWO_USERS, *judged, code=None)
+        positions = [x["position"] for r in bw.json("show", "last")["results"] for x in r["launches"][:2]]
+        same = bw.json("ab", target(old), "--control", target(old), *SLOW, *TWO_USERS, *judged, code=None)
+    (effect,) = body["effects"]
+    assert is_regressed(effect), effect
+    assert (body["control"], body["treatment"]) == (target(old), target(new))
+    assert sorted(positions) == [0, 1, 2, 3], "of each side two of the first four"
+    (effect,) = same["effects"]
+    assert effect["verdict"] not in ("regressed", "improved")
+
+
+def test_the_sides_of_an_ab_of_servers_are_checked_first(bw: CommandLine) -> None:
+    old = "openai:http://127.0.0.1:9/v1"
+    for words, said in (
+        (("--control", old, "--treatment", "main"), "is not a server, but the other side is one"),
+        (("suite.yaml", "--control", old), "is not a server, but the other side is one"),
+        ((old, "--control", old, "--treatment", old), "two servers need no target"),
+        ((old, "--control", "args:", "--treatment", "args:--load fast"), "'fast' is not a load"),
+        ((old, "--control", "args:", "--treatment", "args:--load users:2"), "one load are not compared with those of"),
+        ((old, "--control", "args:", "--treatment", "args:--fast"), "unrecognized arguments: --fast"),
+    ):
+        assert said in bw("ab", *words, "--model", "m", code=2).stderr, words
+
+
 def test_a_server_that_cannot_be_measured_is_a_failed_result_that_says_why(bw: CommandLine) -> None:
     with known_server("--key", "sesame") as url:
         done = bw("run", target(url), *SMALL, code=None, env={"OPENAI_API_KEY": "wrong-but-secret-4711"})
@@ -60,9 +132,7 @@ def test_a_server_that_cannot_be_measured_is_a_failed_result_that_says_why(bw: C
 
 
 def test_a_suites_server_is_measured_by_our_client_on_a_core_of_its_own(bw: CommandLine) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     shutil.copy(SERVER, bw.cwd / "serve.py")
     (bw.cwd / "suite.yaml").write_text(
         f"""served:

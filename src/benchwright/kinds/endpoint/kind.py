@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from msgspec.structs import replace
+
 from benchload.settings import KEY_VARIABLE, USUAL_WORKLOAD, Settings, WrongSetting, parse, words_of
 from benchload.workload import Workload
 from benchwright.core.benchmark import Benchmark, Command
@@ -49,6 +51,23 @@ class EndpointKind(Kind):
             )
         ]
 
+    def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
+        """With other settings of the client, such as `--model B`; what it asks may change with them."""
+        work = benchmark.workload
+        assert isinstance(work, Command)
+        before = 1 + len(CLIENT_MODULE)
+        try:
+            settings = parse([*work.argv[before:], *words])
+            settings = settings._replace(digest=Workload(settings).digest())
+        except WrongSetting as error:
+            raise InvalidInput(str(error), where=f"args: {error.option}".rstrip(": ")) from None
+        if settings.load != parse(work.argv[before:]).load:
+            what = "figures of one load are not compared with those of another"
+            raise InvalidInput(
+                what, where="args: --load", remedy="measure them one after the other, or use --sweep rate"
+            )
+        return replace(benchmark, workload=replace(work, argv=(*work.argv[:before], *words_of(settings))))
+
     def alternates(self, benchmark: Benchmark) -> bool:
         return True
 
@@ -56,7 +75,7 @@ class EndpointKind(Kind):
         return True
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
-        return RequestsGatherer(benchmark.warmup)
+        return RequestsGatherer(benchmark.warmup, alone=True)
 
     def report(self, report: Report) -> Contribution:
         return contribution(report, self.name)

@@ -14,7 +14,7 @@ from benchwright.analysis.statistics.request_series import PercentileInterval, p
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch, Result
 from benchwright.kinds.requests.curve import Curve, CurveLine, svg
-from benchwright.kinds.requests.gather import CAPACITY, CLIENT, GOODPUT, LATENCIES, MET, OUTPUT, REQUESTS
+from benchwright.kinds.requests.gather import CAPACITY, CLIENT, ENERGY, GOODPUT, LATENCIES, MET, OUTPUT, REQUESTS
 from benchwright.report.base import Contribution, Report
 from benchwright.report.document import Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import metric_name
@@ -33,13 +33,18 @@ def contribution(report: Report, kind: str) -> Contribution:
         told = [launch for launch in result.launches if _facts(launch)]
         if not told or result.benchmark.kind != kind:
             continue
-        found = {m.metric: m for launch in result.counted[-1:] for m in launch.measurements if m.source == CLIENT}
+        found = {
+            m.metric: m
+            for launch in result.counted[-1:]
+            for m in launch.measurements
+            if m.source == CLIENT or m.metric == ENERGY
+        }
         tables = [_percentiles(result), *_sweep(told), *_course(told[-1])]
         if any(tables):
             heading = (result.benchmark.name, str(_facts(told[-1]).get("load", "")))
             sections.append(ReportSection(heading=heading, tables=tuple(t for t in tables if t is not None)))
         bodies[number] = {"endpoint": _body(result, told)}
-        known = [CAPACITY] if CAPACITY in found else [*LATENCIES, OUTPUT, REQUESTS, GOODPUT, MET]
+        known = [CAPACITY] if CAPACITY in found else [*LATENCIES, OUTPUT, REQUESTS, GOODPUT, MET, ENERGY]
         headline[number] = tuple(m for m in known if m in found)
     told_already = frozenset(f"{metric}.p99" for metric in LATENCIES)
     title = "Serving" if sections else ""
