@@ -29,10 +29,15 @@ _ENDLESS = 4  # times the tokens asked for, and some
 _REASONS = {
     errno.ECONNREFUSED: "refused",
     errno.EADDRNOTAVAIL: "ports",
-    errno.EMFILE: "ports",
+    errno.EMFILE: "files",
+    errno.ENFILE: "files",
     errno.ENETUNREACH: "unreachable",
     errno.EHOSTUNREACH: "unreachable",
     errno.ETIMEDOUT: "timeout",
+}
+_OF_THE_CLIENT = {
+    "ports": "the client's machine has no free port left",
+    "files": "the client may not open more files; raise ulimit -n",
 }
 
 
@@ -131,10 +136,11 @@ class Exchange:
         hand_over: Callable[[List[SentRequest]], None],
         request_timeout_s: float,
         until_ns: Optional[int] = None,
+        given_up: str = "unfinished",
     ) -> None:
         self._target, self._requests, self._hand_over = target, requests, hand_over
         self._timeout_ns = int(request_timeout_s * NS)
-        self._until_ns = until_ns  # what is unfinished then is given up
+        self._until_ns, self._given_up = until_ns, given_up  # the failure of those that are unfinished then
         self._selector = selectors.DefaultSelector()
         self._idle: Deque[Any] = deque()
         self._active: Dict[int, _Talk] = {}  # by the number of its socket
@@ -169,7 +175,8 @@ class Exchange:
             pass
         finally:
             gc.enable()
-            self._close()
+            self._close("unfinished")
+            self._selector.close()
         now = perf_counter_ns()
         if not self._shares or now - window > _WINDOW_NS // 4:
             self._shares.append((process_time_ns() - cpu) / max(1, now - window))
@@ -179,6 +186,7 @@ class Exchange:
 
     def _goes_on(self) -> bool:
         if self._until_ns is not None and perf_counter_ns() >= self._until_ns:
+            self._close(self._given_up)
             return False
         return bool(self._active) or self._requests.next is not None
 
@@ -373,7 +381,7 @@ class Exchange:
                 answer.cached,
                 talk.asked,
                 failure,
-                answer.error_text if failure is not None else "",
+                _OF_THE_CLIENT.get(failure, answer.error_text) if failure is not None else "",
             )
         )
 
@@ -395,12 +403,11 @@ class Exchange:
         records, self._records, self._flushed = self._records, [], now
         self._hand_over(records)
 
-    def _close(self) -> None:
-        """Closes every connection; what was not answered is recorded as unfinished."""
+    def _close(self, failure: str) -> None:
+        """Closes every connection; what was not answered has that failure."""
         for talk in list(self._active.values()):
             self._leave(talk)
-            self._end(talk, "unfinished")
-        for sock in self._idle:
-            sock.close()
-        self._selector.close()
+            self._end(talk, failure)
+        while self._idle:
+            self._idle.pop().close()
         self._flush(0)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from certificates import own_certificate
 from command_line import CommandLine
 from known_servers import SERVER, known_server
+from processes import wait_for
 
 SMALL = ("--model", "known", "--load", "100", "--stop", "30", "--workload", "random:in=12,out=6")
 CORES = sorted(os.sched_getaffinity(0))
@@ -129,6 +133,49 @@ def test_a_server_that_cannot_be_measured_is_a_failed_result_that_says_why(bw: C
         files = [p for p in bw.last_run().rglob("*") if p.is_file()]
         assert not any(b"wrong-but-secret-4711" in p.read_bytes() for p in files)
         assert bw("run", target(url), code=2).stderr.count("--model")
+
+
+def test_names_certificates_and_models_that_are_wrong_fail_with_the_reason(bw: CommandLine, tmp_path: Path) -> None:
+    with known_server() as plain, known_server("--certificate", str(own_certificate(tmp_path))) as tls:
+        for url, model, said in (
+            ("http://no-such-host.invalid/v1", "known", "no-such-host.invalid cannot be resolved"),
+            (tls, "known", "certificate was not accepted"),
+            (plain, "other", "The model `other` does not exist"),
+        ):
+            (result,) = bw.json("run", target(url), *SMALL, "--model", model, code=1)["results"]
+            assert (result["status"], result["reason"]) == ("failed", "no_data")
+            assert said in result["detail"]
+
+
+def test_a_server_that_restarts_is_measured_on_and_an_interrupt_keeps_what_there_is(
+    bw: CommandLine, tmp_path: Path
+) -> None:
+    """Requests fail while it is away, and are in no average. After Ctrl-C no connection is left."""
+    port, logs = str(free_port()), (tmp_path / "first", tmp_path / "second")
+
+    def has_answered(log: Path) -> bool:
+        return log.exists() and log.read_text().count("\n") > 3
+
+    words = ("run", target(f"http://127.0.0.1:{port}/v1"), *SMALL[:4], "--workload", SMALL[-1], "--stop", "600s")
+    with known_server("--port", port, "--log", str(logs[0])):
+        process = subprocess.Popen(bw.argv(*words), env=bw.env, cwd=bw.cwd, stdout=subprocess.DEVNULL)
+        assert wait_for(lambda: has_answered(logs[0]))
+    with known_server("--port", port, "--log", str(logs[1])):
+        assert wait_for(lambda: has_answered(logs[1]))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        left = [c for c in psutil.net_connections("tcp") if c.status == "ESTABLISHED" and c.laddr.port == int(port)]
+    assert left == []
+    (result,) = bw.json("report", "last")["results"]
+    (told,) = result["endpoint"]["launches"]
+    assert set(told["failures"]) <= {"refused", "reset", "cut"}
+    assert sum(told["failures"].values()) > 0
+    samples = result["endpoint"]["percentiles"]["time.request"]
+    assert told["answered"] == told["requests"] - sum(told["failures"].values()) > 3
+    assert samples
+    text = bw("report", "last").stdout
+    assert "does not count" in text
+    assert "time.request" in text
 
 
 def test_a_suites_server_is_measured_by_our_client_on_a_core_of_its_own(bw: CommandLine) -> None:

@@ -20,7 +20,7 @@ from benchwright.record.base import Gatherer
 from benchwright.report.base import Contribution, Report
 
 PREFIX = "openai:"
-_OWN_SHARE = 0.9  # of a launch's limit: what one request may take
+_OWN_SHARE, _LEAST_REST_S = 0.9, 2.0  # of a launch's limit: for the requests; and to start and to end
 
 
 class EndpointKind(Kind):
@@ -92,7 +92,6 @@ def _settings(target: str, options: Options) -> Settings:
     workload = options.request_workload or USUAL_WORKLOAD
     if not workload.startswith("random"):
         workload = os.path.abspath(os.path.join(options.cwd or "", os.path.expanduser(workload)))
-    usual = Settings(url="", model="")
     words = [target.removeprefix(PREFIX), "--model", options.served_model, "--load", options.request_load]
     words += ["--slo", options.objective] if options.objective is not None else []
     words += ["--extra-body", options.extra_body] if options.extra_body is not None else []
@@ -101,6 +100,9 @@ def _settings(target: str, options: Options) -> Settings:
         read = parse(words)
     except WrongSetting as error:
         raise InvalidInput(str(error), where=error.option or target) from None
+    limit_s = options.timeout
+    if limit_s is not None:
+        limit_s = max(limit_s / 2, min(limit_s * _OWN_SHARE, limit_s - _LEAST_REST_S))
     return read._replace(
         api=options.endpoint_api,
         requests=stop.steps if stop is not None else None,
@@ -109,5 +111,5 @@ def _settings(target: str, options: Options) -> Settings:
         seed=options.seed,
         key_from=options.key_from or KEY_VARIABLE,
         processes=options.client_processes,
-        request_timeout_s=usual.request_timeout_s if options.timeout is None else options.timeout * _OWN_SHARE,
+        limit_s=limit_s,
     )

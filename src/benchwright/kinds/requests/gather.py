@@ -352,7 +352,7 @@ class RequestsGatherer(Gatherer):
             return LaunchVerdict(Status.FAILED, Reason.NO_DATA, f"{why}; {self._words_of_failures()}".rstrip("; "))
         if answered <= _FEWEST_ANSWERED * asked:
             what = "none" if not answered else f"only {answered}"
-            why = f"{what} of {asked} requests was answered: {self._words_of_failures()}"
+            why = f"{what} of {asked} requests answered: {self._words_of_failures()}"
             return LaunchVerdict(Status.FAILED, Reason.INVALID if answered else Reason.NO_DATA, why)
         return None
 
@@ -423,6 +423,11 @@ class RequestsGatherer(Gatherer):
         if seen.warm and not self._sweeps:
             text = f"the first {seen.warm} of {len(seen.answered)} requests are warm-up"
             yield Note(text=text, severity="info")
+        planned = max((int(level.get("arrivals") or 0) for level in self._levels.values()), default=0)
+        if len(self._rows) < planned and not self._sweeps:
+            yield Note(text=f"it was ended after {len(self._rows)} of {planned} requests had been sent")
+        if cut := len(self._rows) - len(seen.all):
+            yield Note(text=f"requests were cut by its end, and count in no average: {cut}", severity="info")
         failed = sum(seen.failures.values())
         if 0 < failed <= _MOST_FAILED * len(seen.all) or (failed and self._sweeps):
             yield Note(text="requests failed, and count in no average", evidence=self._words_of_failures())

@@ -13,6 +13,7 @@ from benchload.settings import parse_objective
 from benchwright.analysis.statistics.request_series import PercentileInterval, percentile_interval
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch, Result
+from benchwright.core.status import Status
 from benchwright.kinds.requests.curve import Curve, CurveLine, svg
 from benchwright.kinds.requests.gather import CAPACITY, CLIENT, ENERGY, GOODPUT, LATENCIES, MET, OUTPUT, REQUESTS
 from benchwright.report.base import Contribution, Report
@@ -41,8 +42,10 @@ def contribution(report: Report, kind: str) -> Contribution:
         }
         tables = [_percentiles(result), *_sweep(told), *_course(told[-1])]
         if any(tables):
-            heading = (result.benchmark.name, str(_facts(told[-1]).get("load", "")))
-            sections.append(ReportSection(heading=heading, tables=tuple(t for t in tables if t is not None)))
+            words = (str(_facts(told[-1]).get("load", "")), *(() if result.counted else ("does not count",)))
+            sections.append(
+                ReportSection(heading=(result.benchmark.name, *words), tables=tuple(t for t in tables if t is not None))
+            )
         bodies[number] = {"endpoint": _body(result, told)}
         known = [CAPACITY] if CAPACITY in found else [*LATENCIES, OUTPUT, REQUESTS, GOODPUT, MET, ENERGY]
         headline[number] = tuple(m for m in known if m in found)
@@ -57,9 +60,9 @@ def _facts(launch: Launch) -> Mapping[str, Any]:
 
 
 def _pooled(result: Result) -> dict[str, tuple[Measurement, Percentiles]]:
-    """By metric: of all launches that count, one after the other."""
+    """By metric: of all launches that count, one after the other; if none does, of those that were interrupted."""
     series: dict[str, list[Measurement]] = {}
-    for launch in result.counted:
+    for launch in result.counted or [x for x in result.launches if x.status is Status.INTERRUPTED]:
         for m in launch.measurements:
             if m.metric in LATENCIES and m.source == CLIENT:
                 series.setdefault(m.metric, []).append(m)
