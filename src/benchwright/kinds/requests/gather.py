@@ -131,7 +131,7 @@ class RequestsGatherer(Gatherer):
     def __init__(self, warmup: Warmup, *, alone: bool = False) -> None:
         """`alone`: the server is not part of the launch."""
         self._warmup = warmup
-        self.watches_waiting = self._alone = alone
+        self._alone = alone
         self._samples = Samples()
         self._rows: list[SeenRequest] = []
         self._told: dict[str, Event] = {}
@@ -159,6 +159,10 @@ class RequestsGatherer(Gatherer):
     def sampled(self, event: Event) -> None:
         if {OF_DEVICES, OF_PACKAGES} & event.get("values", {}).keys():
             self._samples.add(event)
+
+    @property
+    def watches_waiting(self) -> bool:  # type: ignore[override]
+        return self._alone and bool(self._end.get("wait_ns"))
 
     @property
     def span(self) -> Span | None:  # type: ignore[override]

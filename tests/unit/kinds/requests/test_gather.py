@@ -122,7 +122,10 @@ def test_how_long_the_client_waited_for_a_core_matters_as_far_as_it_shows_in_the
     """A first token takes 20 ms."""
     rows = [request(n) for n in range(100)]
     assert "busy" not in kinds(gathered(rows, END | {"wait_ns": [500_000]}))
-    busy = gathered(rows, END | {"wait_ns": [100, 700_000]})
+    busy = gathered(rows, END | {"wait_ns": [100, 700_000]}, alone=True)
+    assert busy.watches_waiting
+    assert not gathered(rows, END | {"wait_ns": []}, alone=True).watches_waiting, "where the kernel does not say"
+    assert not gathered(rows, END | {"wait_ns": [100]}).watches_waiting, "of its server it knows nothing"
     (note,) = [note for note in busy.notes() if note.kind == "busy"]
     assert note.evidence == "the client waited 0.7 ms for a core each time it woke up"
 
