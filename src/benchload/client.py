@@ -163,6 +163,8 @@ class Client:
         seen: List[SentRequest] = []
         requests = Requests(self._message, iter([(0, perf_counter_ns())]))
         patience_s = min(_CHECK_PATIENCE_S, self._settings.request_timeout_s)
+        if self._until is not None:
+            patience_s = min(patience_s, max(0.0, (self._until - perf_counter_ns()) / NS))
         Exchange(self._target, requests, seen.extend, patience_s).run()
         if not seen or seen[0].failure in (None, "empty"):
             return
@@ -170,7 +172,7 @@ class Client:
         code = int(failure[5:]) if failure.startswith("http_") else 0
         why = {
             "refused": "nothing listens there",
-            "timeout": f"it did not answer within {patience_s:g} s",
+            "timeout": f"it did not answer within {patience_s:.3g} s",
             "not_a_stream": "what it answers is no stream of server-sent events",
             "cut": "it closed the connection in the middle of its answer",
         }.get(failure, _HTTP.get(code, failure.replace("_", " ")))
@@ -323,7 +325,7 @@ class Client:
             seconds = None if seconds is None else max(seconds, least_s)
             level = self._run_level(Load(self._settings.load.kind, rate), requests, seconds, drain_s)
             if self._until is not None and perf_counter_ns() >= self._until:
-                break  # this level was cut short
+                return  # this level was cut short, and the highest rate is not known
             meets = level.share >= objective.share and not level.fell_behind
             self._tell("level_end", number=self._level, rate=rate, share=level.share, meets=meets)
             lower, upper = (rate, upper) if meets else (lower, rate)

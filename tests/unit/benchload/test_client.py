@@ -216,6 +216,14 @@ def test_a_sweep_never_finds_more_than_the_server_can_do() -> None:
     assert found["rate"] == max((e["rate"] for e in levels if e["meets"]), default=None)
 
 
+def test_a_sweep_that_its_limit_cuts_short_has_no_capacity() -> None:
+    with known_server("--first", "0") as url:
+        words = ("--load", "20", "--slo", "ttft=10s@p90", "--sweep", "--requests", "10", "--limit", "2")
+        events = measured(url, *words, "--workload", "random:in=4,out=1")
+    assert not [e for e in events if e["event"] == "capacity"]
+    assert events[-1]["event"] == "endpoint_end"
+
+
 def test_a_queue_that_grows_is_seen_although_every_answer_was_in_time() -> None:
     steady = [(n * 10, n * 10 + 50) for n in range(100)]
     growing = [(n * 10, n * 15 + 50) for n in range(100)]

@@ -351,6 +351,11 @@ class RequestsGatherer(Gatherer):
         if self._sweeps:
             if any(m.metric == CAPACITY for m in found):
                 return None
+            if "capacity" not in self._told:
+                why = (
+                    "it was ended before the highest rate was found; raise --timeout, or begin closer to it with --load"
+                )
+                return LaunchVerdict(Status.FAILED, Reason.NO_DATA, why)
             lowest = min((float(level["rate"]) for level in self._levels.values() if "rate" in level), default=0.0)
             why = f"even at {lowest:g} requests/s the objective is not met"
             return LaunchVerdict(Status.FAILED, Reason.NO_DATA, f"{why}; {self._words_of_failures()}".rstrip("; "))

@@ -235,3 +235,7 @@ def test_a_sweep_ends_in_one_number() -> None:
     assert by_name(gatherer)["capacity"].value == 12.5
     assert gatherer.facts()["endpoint"]["levels"][0]["rate"] == 5.0  # type: ignore[index]
     assert gatherer.judge(gatherer.measurements()) is None
+    cut = gathered([request(n) for n in range(50)], *events[:-1], slo="ttft=50ms@p90", sweep=True)
+    verdict = cut.judge(cut.measurements())
+    assert verdict is not None
+    assert "before the highest rate was found" in (verdict.detail or ""), "the highest so far is no capacity"
