@@ -120,9 +120,11 @@ def test_the_sides_of_an_ab_of_servers_are_checked_first(bw: CommandLine) -> Non
         ((old, "--control", old, "--treatment", old), "two servers need no target"),
         ((old, "--control", "args:", "--treatment", "args:--load fast"), "'fast' is not a load"),
         ((old, "--control", "args:", "--treatment", "args:--load users:2"), "one load are not compared with those of"),
+        ((old, "--control", "env:A=1", "--treatment", "env:A=2"), "would be the same on both sides"),
+        ((old, "--control", "bin:/bin/sh", "--treatment", "bin:/bin/sh"), "would be the same on both sides"),
         ((old, "--control", "args:", "--treatment", "args:--fast"), "unrecognized arguments: --fast"),
     ):
-        assert said in bw("ab", *words, "--model", "m", code=2).stderr, words
+        assert said in bw("ab", *words, "--model", "m", "--env", "SSL_CERT_FILE=x", code=2).stderr, words
 
 
 def test_a_server_that_cannot_be_measured_is_a_failed_result_that_says_why(bw: CommandLine) -> None:

@@ -83,7 +83,12 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """A benchmark that was read on this side, with what else it changes; its name is that of the pair still."""
-        return kind_of(benchmark).on_side(self.changed(benchmark), self.side)
+        kind = kind_of(benchmark)
+        if not kind.starts_what_it_measures and (self.env or self.python or self.programs or self.folder):
+            what = f"{benchmark.name} is running already, and would be the same on both sides"
+            remedy = "compare two servers (openai:URL), or a suite that starts it (server: …)"
+            raise InvalidInput(what, where=f"--{self.side}", remedy=remedy)
+        return kind.on_side(self.changed(benchmark), self.side)
 
     def changed(self, benchmark: Benchmark) -> Benchmark:
         """The same for a side that is measured alone."""

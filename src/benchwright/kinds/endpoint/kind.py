@@ -28,6 +28,7 @@ class EndpointKind(Kind):
 
     name = "endpoint"
     probe_packages = ("benchprobe", "benchload")
+    starts_what_it_measures = False
 
     def recognises(self, target: str) -> bool:
         return re.match(rf"{PREFIX}https?://\S+$", target) is not None
