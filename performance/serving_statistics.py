@@ -1,9 +1,10 @@
 """Whether intervals of percentiles cover, growing queues are found, warm-up is not imagined, and A/As end without a verdict.
 
-    python performance/serving_statistics.py [--series 100]
+    python performance/serving_statistics.py [--series 100] [--real [--pairs 10]]
 
 Simulated times in the system of one queue (M/M/1 in equilibrium at 50 and 80 % load) and independent ones, whose percentiles are
-known; queues at 105 to 150 % load; and pairs of launches whose time per token is the same, or 5 % longer.
+known; queues at 105 to 150 % load; and pairs of launches whose time per token is the same, or 5 % longer. With --real instead: pairs
+of launches of the client itself, by turns against two servers that wait 5 ms, or 5 and 5.25 ms, before each token.
 """
 
 from __future__ import annotations
@@ -11,9 +12,17 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import os
 import random
+import sys
+from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
+from known_servers import known_server
+
+from benchload.client import Client, Event
+from benchload.settings import parse
 from benchwright.analysis.statistics.ratio_tests import paired_ratio
 from benchwright.analysis.statistics.request_series import percentile_interval, queue_grew, settled_from
 
@@ -65,7 +74,7 @@ def overload(series: int, source: random.Random) -> None:
 def verdicts(source: random.Random) -> None:
     """Each launch: the median time per token of 100 requests, under noise of its own and of the machine."""
     for slower, tries in ((1.0, 50), (1.05, 20)):
-        called = 0
+        found = 0
         for _ in range(tries):
             sides: tuple[list[float], list[float]] = ([], [])
             for _ in range(20):
@@ -74,17 +83,61 @@ def verdicts(source: random.Random) -> None:
                     side.append(
                         median(factor * machine * source.lognormvariate(math.log(0.02), 0.1) for _ in range(100))
                     )
-            interval = paired_ratio(*sides, 0.99).interval
-            called += not interval.low <= 1 <= interval.high
-        print(f"{slower - 1:+.0%} decode: called in {called} of {tries}", flush=True)
+            found += called(sides)
+        print(f"{slower - 1:+.0%} decode: called in {found} of {tries}", flush=True)
+
+
+def called(sides: tuple[list[float], list[float]]) -> bool:
+    interval = paired_ratio(*sides, 0.99).interval
+    return not interval.low <= 1 <= interval.high
+
+
+def token_time_s(url: str) -> float:
+    """The median time per token of one short launch: four users, three requests each, 16 tokens."""
+    words = [url, "--model", "known", "--load", "users:4", "--requests", "12", "--workload", "random:in=8,out=16"]
+    events: list[Event] = []
+    Client(parse(words), events.append).run()
+    columns = [zip(e["first"], e["last"], e["tokens_out"], strict=True) for e in events if e["event"] == "requests"]
+    return median((last - first) / (tokens - 1) for rows in columns for first, last, tokens in rows) / 1e9
+
+
+def real_verdicts(pairs: int, tries: tuple[int, int]) -> None:
+    """Sides begin pairs by turns."""
+    cores = sorted(os.sched_getaffinity(0))
+    for slower, count in zip((1.0, 1.05), tries, strict=True):
+        with (
+            known_server("--gap", "0.005", "--core", str(cores[0])) as control,
+            known_server("--gap", str(0.005 * slower), "--core", str(cores[0])) as treatment,
+        ):
+            os.sched_setaffinity(0, {cores[-1]})
+            loads, found, ratios = [], 0, []
+            for _ in range(count):
+                sides: tuple[list[float], list[float]] = ([], [])
+                for pair in range(pairs):
+                    for side in (0, 1) if pair % 2 else (1, 0):
+                        sides[side].append(token_time_s((control, treatment)[side]))
+                found += called(sides)
+                ratios.append(median(b / a for a, b in zip(*sides, strict=True)))
+                loads.append(os.getloadavg()[0])
+            os.sched_setaffinity(0, cores)
+        spread = f"effects {min(ratios) - 1:+.1%} to {max(ratios) - 1:+.1%}"
+        where = f"load of the machine {min(loads):.1f} to {max(loads):.1f} on {len(cores)} cores"
+        print(
+            f"{slower - 1:+.0%} decode, real: called in {found} of {count} ({pairs} pairs, {spread}; {where})",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="5 series")
+    parser.add_argument("--real", action="store_true", help="verdicts of the real client alone")
+    parser.add_argument("--pairs", type=int, default=10)
     options = parser.parse_args()
     options.series = 5 if options.quick else options.series
+    if options.real:
+        return real_verdicts(options.pairs, (2, 2) if options.quick else (50, 20))
     source = random.Random(1)
     intervals(options.series, source)
     overload(options.series, source)

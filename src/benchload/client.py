@@ -29,7 +29,7 @@ Event = Dict[str, Any]
 _HEAD_START_NS = 100_000_000  # until every process is forked
 _METRICS_EVERY_S = 0.5
 _MOST_PREPARED = 20_000  # bodies made before the start
-_CHECK_PATIENCE_S = 120.0
+_CHECK_PATIENCE_S, _CONNECT_PATIENCE_S = 120.0, 5.0
 _LEVEL_S, _LEVEL_REQUESTS = 10.0, 60  # of a level of a sweep
 _LEAST_LEVEL_S, _LIMITS_LONG = 2.0, 10.0  # so long that a queue that grows breaks the limits: in seconds, and in limits
 _PILED_UP, _SLOWER = 2.0, 1.2  # times √requests; times the latency of the first third
@@ -108,6 +108,7 @@ class Client:
         self._settings, self._put = settings, put
         self._salt = fresh_salt() if settings.salt is None else settings.salt
         self._workload = Workload(settings, self._salt)
+        self._until = None if settings.limit_s is None else perf_counter_ns() + int(settings.limit_s * NS)
         self._target = _resolved(settings)
         self._metrics = ServerMetrics(settings.address, self._target.context)
         self._key = read_key(settings.key_from)
@@ -142,6 +143,7 @@ class Client:
                 cores=placed(address[0], address[1], self._target.family),
                 cpu=[share for own in self._own for share in own.cpu_shares],
                 lag_ns=[own.lag_p99_ns for own in self._own],
+                wait_ns=[own.waited_ns // max(1, own.iterations) for own in self._own if own.waited_ns is not None],
             )
 
     def _tell(self, event: str, **values: Any) -> None:
@@ -161,6 +163,8 @@ class Client:
         seen: List[SentRequest] = []
         requests = Requests(self._message, iter([(0, perf_counter_ns())]))
         patience_s = min(_CHECK_PATIENCE_S, self._settings.request_timeout_s)
+        if self._until is not None:
+            patience_s = min(patience_s, max(0.0, (self._until - perf_counter_ns()) / NS))
         Exchange(self._target, requests, seen.extend, patience_s).run()
         if not seen or seen[0].failure in (None, "empty"):
             return
@@ -168,8 +172,7 @@ class Client:
         code = int(failure[5:]) if failure.startswith("http_") else 0
         why = {
             "refused": "nothing listens there",
-            "timeout": f"it did not answer within {patience_s:g} s",
-            "tls": f"its certificate was not accepted, or it speaks no TLS{_tls_reason(self._settings, self._target)}",
+            "timeout": f"it did not answer within {patience_s:.3g} s",
             "not_a_stream": "what it answers is no stream of server-sent events",
             "cut": "it closed the connection in the middle of its answer",
         }.get(failure, _HTTP.get(code, failure.replace("_", " ")))
@@ -191,7 +194,8 @@ class Client:
         self._level += 1
         self._spans = []
         began = perf_counter_ns() + _HEAD_START_NS
-        until = None if drain_s is None else began + int(((arrivals[-1] if arrivals else 0.0) + drain_s) * NS)
+        drained = None if drain_s is None else began + int(((arrivals[-1] if arrivals else 0.0) + drain_s) * NS)
+        until = min((t for t in (drained, self._until) if t is not None), default=None)
         self._tell("level", number=self._level, load=str(load), began=began, arrivals=len(arrivals))
         processes = settings.processes if timed else min(settings.processes, int(load.number))
         plan = LevelPlan(load, arrivals, began, processes, requests, seconds, until)
@@ -234,6 +238,7 @@ class Client:
                 lambda records: lines.put({"records": records}),
                 self._settings.request_timeout_s,
                 plan.until,
+                "unfinished" if self._settings.sweep else "timeout",
             )
             own = exchange.run()
             lines.put({"own": own})
@@ -319,6 +324,8 @@ class Client:
             requests = None if requests is None else max(requests, math.ceil(rate * least_s))
             seconds = None if seconds is None else max(seconds, least_s)
             level = self._run_level(Load(self._settings.load.kind, rate), requests, seconds, drain_s)
+            if self._until is not None and perf_counter_ns() >= self._until:
+                return  # this level was cut short, and the highest rate is not known
             meets = level.share >= objective.share and not level.fell_behind
             self._tell("level_end", number=self._level, rate=rate, share=level.share, meets=meets)
             lower, upper = (rate, upper) if meets else (lower, rate)
@@ -395,25 +402,26 @@ def _resolved(settings: Settings) -> ServerPlace:
     context = ssl.create_default_context() if address.tls else None
     for family, _, _, _, place in found:  # a name such as localhost may have an address that nobody listens at
         with socket.socket(family, socket.SOCK_STREAM) as sock, suppress(OSError):
-            sock.settimeout(5.0)
+            sock.settimeout(_CONNECT_PATIENCE_S)
             sock.connect(place)
+            if context is not None:
+                _check_tls(sock, context, settings)
             return ServerPlace(family, place, address.host, context)
     family, _, _, _, place = found[0]
     return ServerPlace(family, place, address.host, context)
 
 
-def _tls_reason(settings: Settings, target: ServerPlace) -> str:
-    """OpenSSL's message, which the selector's way of connecting does not keep."""
-    if target.context is None:
-        return ""
+def _check_tls(sock: socket.socket, context: ssl.SSLContext, settings: Settings) -> None:
+    """CannotServe with OpenSSL's message, or for a server that does not answer a handshake."""
     try:
-        with socket.create_connection(target.address[:2], 5.0) as sock:
-            target.context.wrap_socket(sock, server_hostname=settings.address.host).close()
+        context.wrap_socket(sock, server_hostname=settings.address.host).close()
+        return
     except ssl.SSLError as error:
-        return f" ({getattr(error, 'verify_message', None) or error.reason})"
+        why = getattr(error, "verify_message", None) or error.reason or str(error)
     except OSError:
-        return ""
-    return ""
+        why = f"no handshake within {_CONNECT_PATIENCE_S:g} s"
+    what = "its certificate was not accepted, or it speaks no TLS"
+    raise CannotServe(f"{settings.url} cannot be measured: {what} ({why})")
 
 
 def _raise_limit_of_files() -> None:

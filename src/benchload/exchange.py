@@ -29,10 +29,15 @@ _ENDLESS = 4  # times the tokens asked for, and some
 _REASONS = {
     errno.ECONNREFUSED: "refused",
     errno.EADDRNOTAVAIL: "ports",
-    errno.EMFILE: "ports",
+    errno.EMFILE: "files",
+    errno.ENFILE: "files",
     errno.ENETUNREACH: "unreachable",
     errno.EHOSTUNREACH: "unreachable",
     errno.ETIMEDOUT: "timeout",
+}
+_OF_THE_CLIENT = {
+    "ports": "the client's machine has no free port left",
+    "files": "the client may not open more files; raise ulimit -n",
 }
 
 
@@ -73,6 +78,7 @@ class Own(NamedTuple):
     cpu_shares: List[float]  # of a core, each second
     lag_p99_ns: int  # how long something that had come could lie unread
     iterations: int
+    waited_ns: Optional[int]  # for a core, all of them together; None: not known
 
 
 class StopAsked(Exception):
@@ -92,6 +98,15 @@ class _Talk:
         self.reused = False
         self.sock: Any = None
         self.state = "connect"
+
+
+def _waited_ns() -> Optional[int]:
+    """For how long this thread was ready to run, and others had its core."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 class Requests:
@@ -121,10 +136,11 @@ class Exchange:
         hand_over: Callable[[List[SentRequest]], None],
         request_timeout_s: float,
         until_ns: Optional[int] = None,
+        given_up: str = "unfinished",
     ) -> None:
         self._target, self._requests, self._hand_over = target, requests, hand_over
         self._timeout_ns = int(request_timeout_s * NS)
-        self._until_ns = until_ns  # what is unfinished then is given up
+        self._until_ns, self._given_up = until_ns, given_up  # the failure of those that are unfinished then
         self._selector = selectors.DefaultSelector()
         self._idle: Deque[Any] = deque()
         self._active: Dict[int, _Talk] = {}  # by the number of its socket
@@ -140,7 +156,7 @@ class Exchange:
         """Until all is answered, given up, or StopAsked was raised by a signal."""
         gc.collect()
         gc.disable()  # it would stop the clock for everything that comes meanwhile
-        window, cpu = perf_counter_ns(), process_time_ns()
+        window, cpu, waited = perf_counter_ns(), process_time_ns(), _waited_ns()
         try:
             while self._goes_on():
                 woken = self._wait()
@@ -159,15 +175,18 @@ class Exchange:
             pass
         finally:
             gc.enable()
-            self._close()
+            self._close("unfinished")
+            self._selector.close()
         now = perf_counter_ns()
         if not self._shares or now - window > _WINDOW_NS // 4:
             self._shares.append((process_time_ns() - cpu) / max(1, now - window))
-        lags = sorted(self._lags)
-        return Own(self._shares, lags[int(len(lags) * 0.99)] if lags else 0, self._iterations)
+        lags, waited_now = sorted(self._lags), _waited_ns()
+        in_all = None if waited is None or waited_now is None else waited_now - waited
+        return Own(self._shares, lags[int(len(lags) * 0.99)] if lags else 0, self._iterations, in_all)
 
     def _goes_on(self) -> bool:
         if self._until_ns is not None and perf_counter_ns() >= self._until_ns:
+            self._close(self._given_up)
             return False
         return bool(self._active) or self._requests.next is not None
 
@@ -362,7 +381,7 @@ class Exchange:
                 answer.cached,
                 talk.asked,
                 failure,
-                answer.error_text if failure is not None else "",
+                _OF_THE_CLIENT.get(failure, answer.error_text) if failure is not None else "",
             )
         )
 
@@ -384,12 +403,11 @@ class Exchange:
         records, self._records, self._flushed = self._records, [], now
         self._hand_over(records)
 
-    def _close(self) -> None:
-        """Closes every connection; what was not answered is recorded as unfinished."""
+    def _close(self, failure: str) -> None:
+        """Closes every connection; what was not answered has that failure."""
         for talk in list(self._active.values()):
             self._leave(talk)
-            self._end(talk, "unfinished")
-        for sock in self._idle:
-            sock.close()
-        self._selector.close()
+            self._end(talk, failure)
+        while self._idle:
+            self._idle.pop().close()
         self._flush(0)

@@ -88,6 +88,7 @@ class Settings(NamedTuple):
     processes: int = 1
     extra_body: Dict[str, Any] = {}
     request_timeout_s: float = 600.0
+    limit_s: Optional[float] = None  # of the whole launch: requests that are unfinished then have timed out
     objective: Optional[Objective] = None
     sweep: bool = False
 
@@ -180,6 +181,7 @@ def parse(words: Sequence[str]) -> Settings:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--extra-body", default="{}")
     parser.add_argument("--request-timeout", type=float, default=600.0)
+    parser.add_argument("--limit", type=float)
     parser.add_argument("--slo")
     parser.add_argument("--sweep", action="store_true")
     given = parser.parse_args(list(words))
@@ -198,6 +200,7 @@ def parse(words: Sequence[str]) -> Settings:
         processes=given.processes,
         extra_body=_body(given.extra_body),
         request_timeout_s=given.request_timeout,
+        limit_s=given.limit,
         objective=None if given.slo is None else parse_objective(given.slo),
         sweep=given.sweep,
     )
@@ -210,7 +213,8 @@ def checked(settings: Settings) -> Settings:
     for name, value, least in (("--requests", settings.requests, 1), ("--processes", settings.processes, 1)):
         if value is not None and value < least:
             raise WrongSetting(f"{value} is too few", name)
-    for name, seconds in (("--seconds", settings.seconds), ("--request-timeout", settings.request_timeout_s)):
+    times = (settings.seconds, settings.request_timeout_s, settings.limit_s)
+    for name, seconds in zip(("--seconds", "--request-timeout", "--limit"), times):
         if seconds is not None and not 0 < seconds < 1e7:
             raise WrongSetting(f"{seconds:g} seconds make no sense", name)
     if settings.requests is not None and settings.seconds is not None:
@@ -237,6 +241,8 @@ def words_of(settings: Settings) -> List[str]:
         words += ["--extra-body", json.dumps(settings.extra_body, sort_keys=True)]
     if settings.request_timeout_s != usual.request_timeout_s:
         words += ["--request-timeout", f"{settings.request_timeout_s:g}"]
+    if settings.limit_s is not None:
+        words += ["--limit", f"{settings.limit_s:g}"]
     if settings.objective is not None:
         words += ["--slo", str(settings.objective)]
     return [*words, "--sweep"] if settings.sweep else words

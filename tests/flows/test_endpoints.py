@@ -5,20 +5,43 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
+from certificates import own_certificate
 from command_line import CommandLine
 from known_servers import SERVER, known_server
+from processes import wait_for
 
 SMALL = ("--model", "known", "--load", "100", "--stop", "30", "--workload", "random:in=12,out=6")
+CORES = sorted(os.sched_getaffinity(0))
+ON_ITS_CORE = ("--core", str(CORES[0]))
+# Slow answers, one after the other: how long the client waits for a core hardly matters to them.
+SLOW = ("--cores", str(CORES[-1]), "--model", "known", "--stop", "4", "--workload", "random:in=8,out=2", "-q")
+TWO_USERS = ("--load", "users:2")
+two_cores = pytest.mark.skipif(len(CORES) < 2, reason="client and server need cores apart")
 
 
 def target(url: str) -> str:
     return f"openai:{url}"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def is_regressed(effect: dict[str, Any]) -> bool:
+    """Or so much slower, on a machine that was too busy to say so."""
+    left_out = any("busy" in doubt for doubt in effect["doubts"])
+    return effect["verdict"] == "regressed" or (left_out and effect["ratio"] > 1.2)
 
 
 def test_a_run_of_an_endpoint_is_in_every_report_and_can_be_compared(bw: CommandLine) -> None:
@@ -49,6 +72,61 @@ def test_a_run_of_an_endpoint_is_in_every_report_and_can_be_compared(bw: Command
     assert "not comparable" in refused.stderr, "another load is another benchmark"
 
 
+@two_cores
+def test_runs_of_a_slower_server_are_compared_and_have_a_history_for_each_load(bw: CommandLine) -> None:
+    port = free_port()
+    runs = []
+    for first, load in (("0.2", "users:2"), ("0.3", "users:2"), ("0.2", "20")):
+        with known_server(*ON_ITS_CORE, "--port", str(port), "--first", first) as url:
+            bw("run", target(url), *SLOW, "--load", load, "--repeat", "6")
+        runs.append(bw.last_run().name)
+    control, slower, open_loop = runs
+    body = json.loads(bw("compare", control, slower, "--metric", "time.first_token", "--json").stdout)
+    (effect,) = body["effects"]
+    assert is_regressed(effect), effect
+    assert effect["labels"] == {"load": "2 users"}
+    assert "not comparable" in bw("compare", control, open_loop, code=2).stderr
+    anyway = json.loads(bw("compare", control, open_loop, "--anyway", "--json").stdout)
+    assert anyway["effects"] == [], "figures of a closed loop are no figures of an open one, whatever the user wants"
+    series = json.loads(bw("history", "--metric", "time.first_token", "--json").stdout)
+    found = {each["setting"]["load"]: [point["run"] for point in each["points"]] for each in series}
+    assert found == {"2 users": [control, slower], "20/s poisson": [open_loop]}
+
+
+@two_cores
+def test_an_ab_of_two_servers_alternates_and_judges_the_servers_alone(bw: CommandLine) -> None:
+    judged = ("--metric", "time.first_token", "--min-effect", "20%", "--repeat", "6")
+    with (
+        known_server(*ON_ITS_CORE, "--first", "0.2") as old,
+        known_server(*ON_ITS_CORE, "--first", "0.3") as new,
+    ):
+        sides = ("--control", target(old), "--treatment", target(new))
+        body = bw.json("ab", *sides, *SLOW, *TWO_USERS, *judged, code=None)
+        positions = [x["position"] for r in bw.json("show", "last")["results"] for x in r["launches"][:2]]
+        same = bw.json("ab", target(old), "--control", target(old), *SLOW, *TWO_USERS, *judged, code=None)
+    (effect,) = body["effects"]
+    assert is_regressed(effect), effect
+    assert (body["control"], body["treatment"]) == (target(old), target(new))
+    assert sorted(positions) == [0, 1, 2, 3], "of each side two of the first four"
+    (effect,) = same["effects"]
+    assert effect["verdict"] not in ("regressed", "improved")
+
+
+def test_the_sides_of_an_ab_of_servers_are_checked_first(bw: CommandLine) -> None:
+    old = "openai:http://127.0.0.1:9/v1"
+    for words, said in (
+        (("--control", old, "--treatment", "main"), "is not a server, but the other side is one"),
+        (("suite.yaml", "--control", old), "is not a server, but the other side is one"),
+        ((old, "--control", old, "--treatment", old), "two servers need no target"),
+        ((old, "--control", "args:", "--treatment", "args:--load fast"), "'fast' is not a load"),
+        ((old, "--control", "args:", "--treatment", "args:--load users:2"), "one load are not compared with those of"),
+        ((old, "--control", "env:A=1", "--treatment", "env:A=2"), "would be the same on both sides"),
+        ((old, "--control", "bin:/bin/sh", "--treatment", "bin:/bin/sh"), "would be the same on both sides"),
+        ((old, "--control", "args:", "--treatment", "args:--fast"), "unrecognized arguments: --fast"),
+    ):
+        assert said in bw("ab", *words, "--model", "m", "--env", "SSL_CERT_FILE=x", code=2).stderr, words
+
+
 def test_a_server_that_cannot_be_measured_is_a_failed_result_that_says_why(bw: CommandLine) -> None:
     with known_server("--key", "sesame") as url:
         done = bw("run", target(url), *SMALL, code=None, env={"OPENAI_API_KEY": "wrong-but-secret-4711"})
@@ -59,10 +137,51 @@ def test_a_server_that_cannot_be_measured_is_a_failed_result_that_says_why(bw: C
         assert bw("run", target(url), code=2).stderr.count("--model")
 
 
+def test_names_certificates_and_models_that_are_wrong_fail_with_the_reason(bw: CommandLine, tmp_path: Path) -> None:
+    with known_server() as plain, known_server("--certificate", str(own_certificate(tmp_path))) as tls:
+        for url, model, said in (
+            ("http://no-such-host.invalid/v1", "known", "no-such-host.invalid cannot be resolved"),
+            (tls, "known", "certificate was not accepted"),
+            (plain, "other", "The model `other` does not exist"),
+        ):
+            (result,) = bw.json("run", target(url), *SMALL, "--model", model, code=1)["results"]
+            assert (result["status"], result["reason"]) == ("failed", "no_data")
+            assert said in result["detail"]
+
+
+def test_a_server_that_restarts_is_measured_on_and_an_interrupt_keeps_what_there_is(
+    bw: CommandLine, tmp_path: Path
+) -> None:
+    """Requests fail while it is away, and are in no average. After Ctrl-C no connection is left."""
+    port, logs = str(free_port()), (tmp_path / "first", tmp_path / "second")
+
+    def has_answered(log: Path) -> bool:
+        return log.exists() and log.read_text().count("\n") > 3
+
+    words = ("run", target(f"http://127.0.0.1:{port}/v1"), *SMALL[:4], "--workload", SMALL[-1], "--stop", "600s")
+    with known_server("--port", port, "--log", str(logs[0])):
+        process = subprocess.Popen(bw.argv(*words), env=bw.env, cwd=bw.cwd, stdout=subprocess.DEVNULL)
+        assert wait_for(lambda: has_answered(logs[0]))
+    with known_server("--port", port, "--log", str(logs[1])):
+        assert wait_for(lambda: has_answered(logs[1]))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        left = [c for c in psutil.net_connections("tcp") if c.status == "ESTABLISHED" and c.laddr.port == int(port)]
+    assert left == []
+    (result,) = bw.json("report", "last")["results"]
+    (told,) = result["endpoint"]["launches"]
+    assert set(told["failures"]) <= {"refused", "reset", "cut"}
+    assert sum(told["failures"].values()) > 0
+    samples = result["endpoint"]["percentiles"]["time.request"]
+    assert told["answered"] == told["requests"] - sum(told["failures"].values()) > 3
+    assert samples
+    text = bw("report", "last").stdout
+    assert "does not count" in text
+    assert "time.request" in text
+
+
 def test_a_suites_server_is_measured_by_our_client_on_a_core_of_its_own(bw: CommandLine) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     shutil.copy(SERVER, bw.cwd / "serve.py")
     (bw.cwd / "suite.yaml").write_text(
         f"""served:

@@ -28,6 +28,7 @@ BEHAVIOURS = {
     "cut": "closes the connection in the middle",
     "endless": "never stops generating",
     "hang": "takes the request and never answers",
+    "minute": "takes a minute for one of them",
     "stall": "stops after the first token",
     "429": "is busy",
     "500": "has an error",
@@ -35,6 +36,7 @@ BEHAVIOURS = {
     "error": "reports an error within the stream",
     "once": "answers the first request and has errors from then on",
 }
+MINUTE_FOR = 5  # the check before all others counts
 PREFIX_WORDS = 8  # what its cache of prefixes knows a prompt by
 
 
@@ -101,6 +103,8 @@ class KnownServer:
             return await _error(writer, 500, "engine died")
         if behaviour == "hang":
             await asyncio.sleep(3600)
+        if behaviour == "minute" and self.served == MINUTE_FOR:
+            await asyncio.sleep(60)
         if behaviour == "wrong":
             return await _plain(writer, 200, "<html>hello</html>", "text/html")
         kind, _, mean = self._options.service.partition(":")

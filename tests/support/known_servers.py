@@ -34,11 +34,13 @@ def client_words(url: str, *words: str, model: str = "known") -> list[str]:
 
 def measured(url: str, *words: str, model: str = "known", **variables: str) -> list[dict[str, Any]]:
     """The events of a client on its own."""
+    return events_of(client_words(url, *words, model=model), **variables)
+
+
+def events_of(command: list[str], **variables: str) -> list[dict[str, Any]]:
     environment = {name: value for name, value in os.environ.items() if name != "BENCHPROBE_CONFIG"}
     environment |= {"PYTHONPATH": str(SOURCE), **variables}
-    done = subprocess.run(
-        client_words(url, *words, model=model), env=environment, capture_output=True, text=True, timeout=600
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -69,7 +69,7 @@ BUDGETS = {
     "benchwright/doctor": 1_800,
     "benchwright/environments": 2_000,
     "benchwright/executors": 6_400,
-    "benchwright/kinds": 20_400,
+    "benchwright/kinds": 20_500,
     "benchwright/options": 1_100,
     "benchwright/plan": 800,
     "benchwright/record": 2_700,

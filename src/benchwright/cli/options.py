@@ -295,7 +295,8 @@ def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str
         raise InvalidInput(
             "there is no command after --", remedy="write one, such as: benchwright run -- python train.py"
         )
-    given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    named = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    given = [name for name in named if values.get(name) != ()]  # of an A/B, --metric only says what decides
     _refuse_options_of_scripts(ctx, given, targets)
     return runner.requests.order_of(values, given, targets=targets, command=command)
 

@@ -23,6 +23,7 @@ class RevisionKind(str, Enum):
     ENV = "env"  # environment variables
     BIN = "bin"  # the program that is measured
     CMD = "cmd"  # the whole command
+    OPENAI = "openai"  # the server that is asked
 
 
 class Revision(msgspec.Struct, frozen=True):

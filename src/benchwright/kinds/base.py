@@ -39,6 +39,9 @@ class Kind(Protocol):
     has_score: bool = False  # whether the rates of its benchmarks make a score, which reports show
     probe_packages: tuple[str, ...] = ("benchprobe",)  # what its programs can import without installing it
     takes_arguments: bool = False  # whether its programs get the words after `--`, and those of `--script-args`
+    starts_what_it_measures: bool = (
+        True  # else variables, packages, programs and commits of an A/B would change nothing
+    )
     fills_words: bool = False  # whether its command lines are known only once they are planned
 
     def recognises(self, target: str) -> bool:

@@ -19,6 +19,8 @@ class Gatherer(Protocol):
     stopped_early: bool = (
         False  # whether the program was ended in the middle, measured enough: how it ended is not judged
     )
+    watches_waiting: bool = False  # whether it says itself that its program waited for a core
+    span: tuple[int, int] | None = None  # when it measured, in ns, if not in a loop
     observations: int | None = None  # of a runner: how many count, if the benchmark's stop rule does not say
 
     def add(self, event: Event) -> None:

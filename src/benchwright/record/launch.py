@@ -231,7 +231,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
     rates = reported_rates(fold.reported, benchmark, wanted)
     counting = counting_loops(list(fold.loops.values()), benchmark.loop)
     _leave_out_cut_steps(fold, counting)
-    span, notes = _trusted(_measured_span(counting) or rates.span, fold)
+    span, notes = _trusted(_measured_span(counting) or rates.span or gatherer.span, fold)
     measurements, loop_notes = measurements_of(fold, benchmark, counting, rates, span)
     measurements = gatherer.interpreted(measurements)
     if takes_turns(job):
@@ -244,6 +244,8 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
     if process := _process_labels(job):
         measurements = [msgspec.structs.replace(m, labels=process | m.labels) for m in measurements]
     sampled = [] if takes_turns(job) else fold.samples.notes(span, cpu_share(fold.end))
+    if gatherer.watches_waiting:
+        sampled = [note for note in sampled if note.kind != "busy"]
     notes = fold.notes + notes + loop_notes + name_notes + fold.reported.notes() + gatherer.notes() + sampled
     notes += log_notes(benchmark, fold.extraction, measurements) + standstill_notes(fold.pauses, fold.samples)
     notes += ignored_failure(benchmark, fold.end)

@@ -51,7 +51,8 @@ _OF_GPUS = {
 }
 _SERIES.update({(sampler, name): series for sampler in GPU_SAMPLERS for name, series in _OF_GPUS.items()})
 # Counters of energy, by sampler and name.
-COUNTERS = {("rapl", "package_j"): "cpu.energy", **{(sampler, "energy_j"): "gpu.energy" for sampler in GPU_SAMPLERS}}
+OF_PACKAGES, OF_DEVICES = "package_j", "energy_j"
+COUNTERS = {("rapl", OF_PACKAGES): "cpu.energy", **{(sampler, OF_DEVICES): "gpu.energy" for sampler in GPU_SAMPLERS}}
 _OWN_SAMPLERS = {sampler for sampler, _ in _SERIES}
 # How the names of a sampler's values end → their unit.
 _UNITS = {
@@ -151,9 +152,9 @@ class Samples(msgspec.Struct):
         idle = _Series("gpu.idle_power", "W", Direction.LOWER, "last")
         return found + [_measurement(idle, (watts,), device) for device, watts in self.idle_w(measured).items()]
 
-    def energy_j(self, stretches: Sequence[Span]) -> float | None:
+    def energy_j(self, stretches: Sequence[Span], counter: str = OF_DEVICES) -> float | None:
         """Energy of all devices in those stretches; None if it is not known of one of them."""
-        counters = [points for (_, name, _), points in self.series.items() if name == "energy_j"]
+        counters = [points for (_, name, _), points in self.series.items() if name == counter]
         return _sum_of(_used_in(points, stretches) for points in counters)
 
     @property

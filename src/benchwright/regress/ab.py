@@ -16,7 +16,7 @@ from benchwright.core.decision import Decision
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.metric import CPU_TIME, DURATION, OF_CPU
 from benchwright.core.note import Note
-from benchwright.core.revision import CONTROL, TREATMENT, Revision, RevisionKind
+from benchwright.core.revision import CONTROL, TREATMENT, Revision, RevisionKind, parse_revision
 from benchwright.core.run import Run
 from benchwright.core.summary import PEAK_RSS
 from benchwright.executors.observer import Observer
@@ -85,6 +85,7 @@ class AbOutcome(msgspec.Struct, frozen=True, kw_only=True):
 def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
     observer = observer or Observer()
+    order = _with_named_treatment(order)
     _refuse_mixture(order)
     sides = Sides(order.order.options, order.control, order.treatment, order.repository, order.recipe)
     if order.repository is not None and sides.uses(RevisionKind.GIT):
@@ -169,7 +170,8 @@ def _another_way(made: Run, effects: Sequence[Effect]) -> Iterator[Note]:
     may run for as long however fast it is, so whether that tells is the user's to say."""
     by_cpu = {effect.benchmark for effect in effects if effect.metric in OF_CPU}
     undecided = [e.benchmark for e in effects if e.interval is None and any(d.kind == LEFT_OUT for d in e.doubts)]
-    timed = {r.benchmark.pair for r in made.results if any(x.measurement(CPU_TIME) for x in r.counted)}
+    found = [(r.benchmark.pair, x.measurement(CPU_TIME)) for r in made.results for x in r.counted]
+    timed = {pair for pair, cpu in found if cpu is not None and "process" not in cpu.labels}
     if names := [name for name in dict.fromkeys(undecided) if name in timed - by_cpu]:
         remedy = f"if each launch does a fixed amount of work, judge by its CPU time: --metric {CPU_TIME}"
         yield Note(text=f"other load left no verdict on {', '.join(names)}", severity="info", remedy=remedy)
@@ -220,20 +222,32 @@ def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:
             )
 
 
+def _with_named_treatment(order: AbOrder) -> AbOrder:
+    """If the control is a server, the target may name the treatment: `ab openai:NEW --control openai:OLD`."""
+    options = order.order.options
+    if order.control.kind is not RevisionKind.OPENAI or order.treatment is not None or len(options.targets) != 1:
+        return order
+    treatment = parse_revision(options.targets[0], "--treatment")
+    return replace(order, treatment=treatment, order=replace(order.order, options=replace(options, targets=())))
+
+
 def _refuse_mixture(order: AbOrder) -> None:
-    """Two commands are a target by themselves; everything else varies one."""
+    """Two commands, or two servers, are a target by themselves; everything else varies one."""
     options = order.order.options
     named = options.targets or options.command or options.commands
-    commands = [r for r in (order.control, order.treatment) if r is not None and r.kind is RevisionKind.CMD]
-    if not commands:
-        return
-    if len(commands) == 1:
-        where = "--treatment" if commands[0] is order.control else "--control"
-        raise InvalidInput(
-            "is not a command, but the other side is one", where=where, remedy="write cmd:COMMAND for both"
-        )
-    if named:
-        raise InvalidInput("two commands need no target", where="--control", remedy="drop the target, or compare args:")
+    for kind, what, written in (
+        (RevisionKind.CMD, "command", "cmd:COMMAND"),
+        (RevisionKind.OPENAI, "server", "openai:URL"),
+    ):
+        found = [r for r in (order.control, order.treatment) if r is not None and r.kind is kind]
+        if len(found) == 1:
+            where = "--treatment" if found[0] is order.control else "--control"
+            raise InvalidInput(
+                f"is not a {what}, but the other side is one", where=where, remedy=f"write {written} for both"
+            )
+        if found and named:
+            remedy = "drop the target, or compare args:"
+            raise InvalidInput(f"two {what}s need no target", where="--control", remedy=remedy)
 
 
 def _refuse_what_is_wrong_here(order: AbOrder) -> None:

@@ -77,6 +77,11 @@ class ReportTable(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()  # what its figures are, said below it
     same: tuple[str, ...] = ()  # of a table as it is shown: what all its rows have in common
 
+    @property
+    def is_drawing(self) -> bool:
+        cells = [cell for row in self.rows for cell in row.cells]
+        return bool(cells) and all(cell.drawing and not cell.text for cell in cells)
+
     def shown(self) -> ReportTable:
         """For people: the columns that have a title and differ in something; holes are marked."""
         kept = [i for i, c in enumerate(self.columns) if c.title and self._says_something(i)]
@@ -231,6 +236,11 @@ class ReportSection(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[ReportTable, ...] = ()
     callouts: tuple[Callout, ...] = ()
     logs: tuple[LogTail, ...] = ()
+
+    @property
+    def written(self) -> tuple[ReportTable, ...]:
+        """Its tables without drawings, which only HTML can show."""
+        return tuple(t for t in self.tables if not t.is_drawing)
 
 
 def _marked(cell: Cell) -> Cell:

@@ -69,10 +69,10 @@ def _scores(report: Report) -> list[str]:
 def _section(section: ReportSection) -> list[str]:
     """A kind's section: its first table, notes and logs, the other tables folded."""
     blocks = [f"#### {code(section.heading[0])} {' · '.join(map(plain, section.heading[1:]))}".rstrip()]
-    blocks += [markdown_table(table) for table in section.tables[:1] if table.rows]
+    blocks += [markdown_table(table) for table in section.written[:1] if table.rows]
     blocks += [bullets([str(callout.note) for callout in section.callouts])] if section.callouts else []
     blocks += [_log(log) for log in section.logs]
-    return blocks + [folded(table.title, markdown_table(table)) for table in section.tables[1:]]
+    return blocks + [folded(table.title, markdown_table(table)) for table in section.written[1:]]
 
 
 def _troubles(report: Report) -> list[str]:

@@ -40,6 +40,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     args: tuple[str, ...] = ()
     programs: dict[str, str] = {}  # name → path; the main one is called `program`
     line: str | None = None  # the command itself
+    target: str | None = None  # the target itself
     labels: dict[str, str] = {}  # further ones of its benchmarks
     info: RevisionInfo | None = None  # what reports of specifications say about this side
     kept: dict[str, str] = {}  # words of the command → files of the user's that no revision has
@@ -63,7 +64,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         return replace(
             asked,
             treatment=self.info or asked.treatment,
-            targets=tuple(map(self._named, asked.targets)),
+            targets=(self.target,) if self.target is not None else tuple(map(self._named, asked.targets)),
             command=tuple(self.kept.get(word) or self._moved(word) for word in asked.command),
             commands=(self.line,) if self.line is not None else tuple(map(self._moved, asked.commands)),
             script_args=tuple(map(self._moved, asked.script_args)),
@@ -82,7 +83,12 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """A benchmark that was read on this side, with what else it changes; its name is that of the pair still."""
-        return kind_of(benchmark).on_side(self.changed(benchmark), self.side)
+        kind = kind_of(benchmark)
+        if not kind.starts_what_it_measures and (self.env or self.python or self.programs or self.folder):
+            what = f"{benchmark.name} is running already, and would be the same on both sides"
+            remedy = "compare two servers (openai:URL), or a suite that starts it (server: …)"
+            raise InvalidInput(what, where=f"--{self.side}", remedy=remedy)
+        return kind.on_side(self.changed(benchmark), self.side)
 
     def changed(self, benchmark: Benchmark) -> Benchmark:
         """The same for a side that is measured alone."""
@@ -143,7 +149,7 @@ def _existing(folder: str, root: str) -> str:
 
 
 def simple_variation(side: str, revision: Revision, where: str) -> Variation:
-    """Of a revision that needs nothing built: arguments, variables, a program or a command. `where`: its option."""
+    """Of a revision that needs nothing built: arguments, variables, a program, a command or a server. `where`: its option."""
     text = shown(revision, where)
     match revision.kind:
         case RevisionKind.ARGS:
@@ -154,6 +160,8 @@ def simple_variation(side: str, revision: Revision, where: str) -> Variation:
             return Variation(side=side, revision=text, programs={"program": _program(revision.text, where)})
         case RevisionKind.CMD:
             return Variation(side=side, revision=text, line=revision.text)
+        case RevisionKind.OPENAI:
+            return Variation(side=side, revision=text, target=text)
     raise ValueError(f"{revision} must be built first")
 
 
@@ -193,7 +201,7 @@ def paired(sides: Sequence[tuple[Variation, Resolved]]) -> Resolved:
     What only one side has is listed with the reason, and not measured.
     """
     (control, before), (treatment, after) = sides
-    if control.line is not None and treatment.line is not None:
+    if (control.line or control.target) is not None and (treatment.line or treatment.target) is not None:
         before, after = _called_alike(before, after)
     names = dict.fromkeys(b.name for side in (before, after) for b in side.benchmarks)
     found: list[Benchmark] = []
@@ -214,7 +222,7 @@ def paired(sides: Sequence[tuple[Variation, Resolved]]) -> Resolved:
 
 
 def _called_alike(before: Resolved, after: Resolved) -> tuple[Resolved, Resolved]:
-    """Two commands are one benchmark, called after both where their names differ."""
+    """Two commands, or two servers, are one benchmark, called after both where their names differ."""
     (one,), (other,) = before.benchmarks, after.benchmarks
     name = one.name if one.name == other.name else f"{other.name} vs {one.name}"
     return replace(before, benchmarks=(replace(one, name=name),)), replace(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from certificates import own_certificate
-from known_servers import SOURCE, client_words, column, failure, known_server, measured
+from known_servers import SERVER, SOURCE, client_words, column, events_of, failure, known_server, measured
 
 from benchload.client import fell_behind
 
@@ -86,6 +88,37 @@ def test_a_request_without_an_end_is_given_up_and_others_go_on() -> None:
     with known_server() as url:
         events = measured(url, *SMALL, "--request-timeout", "0.7", model="known-stall")
     assert "did not answer within 0.7 s" in failure(events)
+
+
+def test_one_request_of_a_minute_holds_up_nothing_beyond_the_limit() -> None:
+    with known_server() as url:
+        events = measured(url, *SMALL, "--limit", "6", model="known-minute")
+    failures = Counter(column(events, "failure"))
+    assert failures == {None: 11, "timeout": 1}
+    level = next(e for e in events if e["event"] == "level")
+    took_s = [(ended - level["began"]) / 1e9 for ended in column(events, "ended")]
+    assert max(took_s) < 30, "and not a minute"
+    assert next(e for e in events if e["event"] == "endpoint_end")["finished"] is True
+
+
+def test_a_client_without_files_or_ports_says_so(tmp_path: Path) -> None:
+    many = ("--load", "users:40", "--requests", "60", "--workload", "random:in=8,out=4")
+    with known_server() as url:
+        few_files = f"ulimit -n 24; exec {shlex.join(client_words(url, *many))}"
+        events = events_of(["sh", "-c", few_files])
+    failures = Counter(column(events, "failure"))
+    assert set(failures) == {None, "files"}
+    assert "raise ulimit -n" in next(e["said"]["files"] for e in events if "files" in e.get("said", ""))
+
+    script = f"""ip link set lo up && echo "40000 40003" > /proc/sys/net/ipv4/ip_local_port_range || exit 77
+{shlex.join([sys.executable, str(SERVER), "--port", "9000"])} > {tmp_path}/url &
+until [ -s {tmp_path}/url ]; do sleep 0.05; done
+{shlex.join(client_words("http://127.0.0.1:9000/v1", *many))}"""
+    unshare = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, "ip", "link"], capture_output=True).returncode:
+        pytest.skip("needs namespaces of the network")
+    events = events_of([*unshare, "sh", "-c", script])
+    assert {None, "ports"} <= set(column(events, "failure")) <= {None, "ports", "refused"}
 
 
 def test_an_unknown_model_a_wrong_key_and_a_wrong_name_are_told() -> None:
@@ -183,6 +216,14 @@ def test_a_sweep_never_finds_more_than_the_server_can_do() -> None:
     assert found["rate"] == max((e["rate"] for e in levels if e["meets"]), default=None)
 
 
+def test_a_sweep_that_its_limit_cuts_short_has_no_capacity() -> None:
+    with known_server("--first", "0") as url:
+        words = ("--load", "20", "--slo", "ttft=10s@p90", "--sweep", "--requests", "10", "--limit", "2")
+        events = measured(url, *words, "--workload", "random:in=4,out=1")
+    assert not [e for e in events if e["event"] == "capacity"]
+    assert events[-1]["event"] == "endpoint_end"
+
+
 def test_a_queue_that_grows_is_seen_although_every_answer_was_in_time() -> None:
     steady = [(n * 10, n * 10 + 50) for n in range(100)]
     growing = [(n * 10, n * 15 + 50) for n in range(100)]
@@ -193,7 +234,9 @@ def test_a_queue_that_grows_is_seen_although_every_answer_was_in_time() -> None:
 def test_tls_needs_a_certificate_that_is_known(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path)
     with known_server("--certificate", str(certificate)) as url:
-        assert "certificate was not accepted" in failure(measured(url, *SMALL))
+        refused = failure(measured(url, *SMALL))
+        assert "certificate was not accepted" in refused
+        assert "self-signed" in refused, "as OpenSSL says it"
         events = measured(url, *SMALL, SSL_CERT_FILE=str(certificate))
     assert column(events, "failure") == [None] * 12
 

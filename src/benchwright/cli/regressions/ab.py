@@ -33,6 +33,7 @@ Examples:
   benchwright ab --control env:OMP_NUM_THREADS=1 --treatment env:OMP_NUM_THREADS=2 train.py
   benchwright ab --control bin:./old --treatment bin:./new -- app --size 100
   benchwright ab --control 'cmd:python old.py' --treatment 'cmd:python new.py'
+  benchwright ab openai:http://new:8000/v1 --control openai:http://old:8000/v1 --model NAME
 """
 # They change how two sides are launched, which is fixed here; or have a narrower meaning.
 _WITHOUT = (*REPLACED, "commands", "interleave", "turns", "platform", "device_names", "excluded_devices")
@@ -46,7 +47,7 @@ _OWN = (
 @click.option(
     "--control",
     metavar="REVISION",
-    help="What to compare with: a commit, branch or tag; pip:PACKAGES, env:NAME=VALUE, args:WORDS, bin:PROGRAM or cmd:COMMAND.",
+    help="What to compare with: a commit, branch or tag; pip:PACKAGES, env:NAME=VALUE, args:WORDS, bin:PROGRAM, cmd:COMMAND or openai:URL.",
 )
 @click.option(
     "--treatment", metavar="REVISION", help="What to judge, as --control.  [default: the target as it is here]"
@@ -70,7 +71,7 @@ _OWN = (
     metavar="FILE",
     help="Also write FILE: .md, .html, .csv, .json or .txt. Repeatable.",
 )
-@click.option("--markdown", multiple=True, metavar="FILE", help="Also write FILE as Markdown, for a pull options.")
+@click.option("--markdown", multiple=True, metavar="FILE", help="Also write FILE as Markdown, for a pull request.")
 @click.option("--junit", multiple=True, metavar="FILE", help="Also write FILE as JUnit XML, for a CI server.")
 @click.option(
     "--explain", is_flag=True, help="If it regressed, say why: launch both sides again, profiled, and see what differs."

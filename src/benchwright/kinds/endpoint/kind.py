@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from msgspec.structs import replace
+
 from benchload.settings import KEY_VARIABLE, USUAL_WORKLOAD, Settings, WrongSetting, parse, words_of
 from benchload.workload import Workload
 from benchwright.core.benchmark import Benchmark, Command
@@ -18,7 +20,7 @@ from benchwright.record.base import Gatherer
 from benchwright.report.base import Contribution, Report
 
 PREFIX = "openai:"
-_OWN_SHARE = 0.9  # of a launch's limit: what one request may take
+_OWN_SHARE, _LEAST_REST_S = 0.9, 2.0  # of a launch's limit: for the requests; and to start and to end
 
 
 class EndpointKind(Kind):
@@ -26,6 +28,7 @@ class EndpointKind(Kind):
 
     name = "endpoint"
     probe_packages = ("benchprobe", "benchload")
+    starts_what_it_measures = False
 
     def recognises(self, target: str) -> bool:
         return re.match(rf"{PREFIX}https?://\S+$", target) is not None
@@ -49,6 +52,23 @@ class EndpointKind(Kind):
             )
         ]
 
+    def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
+        """With other settings of the client, such as `--model B`; what it asks may change with them."""
+        work = benchmark.workload
+        assert isinstance(work, Command)
+        before = 1 + len(CLIENT_MODULE)
+        try:
+            settings = parse([*work.argv[before:], *words])
+            settings = settings._replace(digest=Workload(settings).digest())
+        except WrongSetting as error:
+            raise InvalidInput(str(error), where=f"args: {error.option}".rstrip(": ")) from None
+        if settings.load != parse(work.argv[before:]).load:
+            what = "figures of one load are not compared with those of another"
+            raise InvalidInput(
+                what, where="args: --load", remedy="measure them one after the other, or use --sweep rate"
+            )
+        return replace(benchmark, workload=replace(work, argv=(*work.argv[:before], *words_of(settings))))
+
     def alternates(self, benchmark: Benchmark) -> bool:
         return True
 
@@ -56,7 +76,7 @@ class EndpointKind(Kind):
         return True
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
-        return RequestsGatherer(benchmark.warmup)
+        return RequestsGatherer(benchmark.warmup, alone=True)
 
     def report(self, report: Report) -> Contribution:
         return contribution(report, self.name)
@@ -73,7 +93,6 @@ def _settings(target: str, options: Options) -> Settings:
     workload = options.request_workload or USUAL_WORKLOAD
     if not workload.startswith("random"):
         workload = os.path.abspath(os.path.join(options.cwd or "", os.path.expanduser(workload)))
-    usual = Settings(url="", model="")
     words = [target.removeprefix(PREFIX), "--model", options.served_model, "--load", options.request_load]
     words += ["--slo", options.objective] if options.objective is not None else []
     words += ["--extra-body", options.extra_body] if options.extra_body is not None else []
@@ -82,6 +101,9 @@ def _settings(target: str, options: Options) -> Settings:
         read = parse(words)
     except WrongSetting as error:
         raise InvalidInput(str(error), where=error.option or target) from None
+    limit_s = options.timeout
+    if limit_s is not None:
+        limit_s = max(limit_s / 2, min(limit_s * _OWN_SHARE, limit_s - _LEAST_REST_S))
     return read._replace(
         api=options.endpoint_api,
         requests=stop.steps if stop is not None else None,
@@ -90,5 +112,5 @@ def _settings(target: str, options: Options) -> Settings:
         seed=options.seed,
         key_from=options.key_from or KEY_VARIABLE,
         processes=options.client_processes,
-        request_timeout_s=usual.request_timeout_s if options.timeout is None else options.timeout * _OWN_SHARE,
+        limit_s=limit_s,
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from benchwright.report.document import Cell, Column, Field, ReportTable, table_of
 from benchwright.report.text.numbers import format_value
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 220, 64, 28
@@ -13,7 +14,7 @@ _COLOURS = ("#2b6cb0", "#c05621")
 
 
 class CurveLine(NamedTuple):
-    """`points`: x and y, by x."""
+    """`points`: x and y, in the order they are joined."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -28,6 +29,21 @@ class Curve(NamedTuple):
     limit: float | None = None
     mark: float | None = None
     logarithmic: bool = True
+
+
+def drawn(title: str, curve: Curve) -> ReportTable | None:
+    """A drawing for HTML, below where each line begins and ends. None if there is nothing to draw."""
+    drawing = svg(curve)
+    if not drawing:
+        return None
+    ends = "; ".join(f"{line.name}: {_ends(line, curve.unit)}" for line in curve.lines if line.points)
+    field: Field[str] = Field(Column(ends), lambda _: Cell(drawing=drawing))
+    return table_of([field], [title], title=title, opened=True)
+
+
+def _ends(line: CurveLine, unit: str) -> str:
+    first, last = (format_value(y, unit or None) for _, y in (line.points[0], line.points[-1]))
+    return f"{first} → {last}"
 
 
 def svg(curve: Curve) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from statistics import median
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from benchload.settings import OPEN, Objective, parse_load, parse_objective
 from benchwright.analysis.statistics.request_series import percentile_interval, queue_grew, settled_from
@@ -16,6 +19,7 @@ from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import Warmup
 from benchwright.record.base import Gatherer
+from benchwright.record.samples import OF_DEVICES, OF_PACKAGES, Samples, Span
 from benchwright.record.stream_file import Event
 from benchwright.record.verdict import LaunchVerdict
 
@@ -25,13 +29,16 @@ FIRST_TOKEN, PER_TOKEN, CHUNK_GAP, WHOLE = "time.first_token", "time.per_token",
 LATENCIES = (FIRST_TOKEN, PER_TOKEN, CHUNK_GAP, WHOLE)
 SEND_LAG, FAILURES, CAPACITY, GOODPUT, MET = "time.send_lag", "failures", "capacity", "goodput", "slo.met"
 REQUESTS, OUTPUT, INPUT = "throughput.requests", "throughput.output_tokens", "throughput.input_tokens"
+ENERGY = "energy.output_token"
 TAIL = 99.0
 UNFINISHED = "unfinished"
 _NS = 1e-9
 _LATE_S, _MOST_LATE = 0.010, 0.05  # of the requests
 _MOST_CPU, _MOST_FULL = 0.8, 0.1  # of a core; of the seconds
+_MOST_WAITED = 0.03  # of the median time to the first token: for a core, each time the client woke up
 _MOST_FAILED, _FEWEST_ANSWERED = 0.01, 0.5
 _COLUMNS = "number planned begun first last ended chunks gaps tokens_in tokens_out cached asked failure".split()
+_HERE = ("apart", "shared", "unknown")  # where the server is: on this machine
 _CORES = {
     "shared": "the server runs on the client's cores",
     "unknown": "the server runs on this machine, and its cores cannot be seen",
@@ -121,8 +128,11 @@ class RequestsGatherer(Gatherer):
 
     measures_itself = True
 
-    def __init__(self, warmup: Warmup) -> None:
+    def __init__(self, warmup: Warmup, *, alone: bool = False) -> None:
+        """`alone`: the server is not part of the launch."""
         self._warmup = warmup
+        self._alone = alone
+        self._samples = Samples()
         self._rows: list[SeenRequest] = []
         self._told: dict[str, Event] = {}
         self._levels: dict[int, dict[str, Any]] = {}
@@ -146,9 +156,34 @@ class RequestsGatherer(Gatherer):
         elif name in ("endpoint", "endpoint_end", "capacity"):
             self._told[name] = event
 
+    def sampled(self, event: Event) -> None:
+        if {OF_DEVICES, OF_PACKAGES} & event.get("values", {}).keys():
+            self._samples.add(event)
+
+    @property
+    def watches_waiting(self) -> bool:  # type: ignore[override]
+        return self._alone and bool(self._end.get("wait_ns"))
+
+    @property
+    def span(self) -> Span | None:  # type: ignore[override]
+        kept = self._requests.measured
+        return (kept[0].planned, max(r.ended for r in kept)) if kept else None
+
+    def interpreted(self, found: list[Measurement]) -> list[Measurement]:
+        """Time and memory of a client without its server are of no interest to who compares servers."""
+        if not self._alone:
+            return found
+        ours = ("process.", "memory.")
+        label = {"process": CLIENT}
+        return [replace(m, labels=m.labels | label) if m.metric.startswith(ours) else m for m in found]
+
     @cached_property
     def _about(self) -> Event:
         return self._told.get("endpoint") or {}
+
+    @property
+    def _end(self) -> Event:
+        return self._told.get("endpoint_end") or {}
 
     @property
     def _sweeps(self) -> bool:
@@ -184,7 +219,8 @@ class RequestsGatherer(Gatherer):
             rate = (self._told.get("capacity") or {}).get("rate")
             return [] if rate is None else [self._rate(CAPACITY, "requests/s", float(rate)), *self._of_the_client()]
         found = [] if self._requests.overloaded else self._latencies()
-        return [*found, *self._rates(), *self._failures(), *self._of_the_client(), *self._of_the_server()]
+        beside = [*self._failures(), *self._of_the_client(), *self._of_the_server(), *self._energy()]
+        return [*found, *self._rates(), *beside]
 
     def _latencies(self) -> list[Measurement]:
         readings: dict[str, Callable[[SeenRequest], Sequence[float | None]]] = {
@@ -263,6 +299,18 @@ class RequestsGatherer(Gatherer):
             )
         return found
 
+    def _energy(self) -> Iterable[Measurement]:
+        """Joules of all GPUs, and of the processors, for each token that was answered; only if they are the server's."""
+        tokens, here = sum(r.tokens_out or 0 for r in self._requests.measured), self._end.get("cores") in _HERE
+        if self._alone or not tokens or self._usage != "ok" or not here or self.span is None:
+            return
+        for counter, device in ((OF_DEVICES, "gpu"), (OF_PACKAGES, "cpu")):
+            used = self._samples.energy_j([self.span], counter)
+            if used is not None:
+                yield self._measurement(
+                    ENERGY, "J", [used / tokens], aggregate="last", source="sampler", labels={"device": device}
+                )
+
     def _rate(self, metric: str, unit: str, value: float) -> Measurement:
         return self._measurement(metric, unit, [value], direction=Direction.HIGHER, aggregate=DELIVERED, value=value)
 
@@ -303,12 +351,17 @@ class RequestsGatherer(Gatherer):
         if self._sweeps:
             if any(m.metric == CAPACITY for m in found):
                 return None
+            if "capacity" not in self._told:
+                why = (
+                    "it was ended before the highest rate was found; raise --timeout, or begin closer to it with --load"
+                )
+                return LaunchVerdict(Status.FAILED, Reason.NO_DATA, why)
             lowest = min((float(level["rate"]) for level in self._levels.values() if "rate" in level), default=0.0)
             why = f"even at {lowest:g} requests/s the objective is not met"
             return LaunchVerdict(Status.FAILED, Reason.NO_DATA, f"{why}; {self._words_of_failures()}".rstrip("; "))
         if answered <= _FEWEST_ANSWERED * asked:
             what = "none" if not answered else f"only {answered}"
-            why = f"{what} of {asked} requests was answered: {self._words_of_failures()}"
+            why = f"{what} of {asked} requests answered: {self._words_of_failures()}"
             return LaunchVerdict(Status.FAILED, Reason.INVALID if answered else Reason.NO_DATA, why)
         return None
 
@@ -319,6 +372,11 @@ class RequestsGatherer(Gatherer):
             said = self._said.get(str(reason))
             words.append(f"{count} × {reason}{f' ({said})' if said else ''}")
         return ", ".join(words)
+
+    @cached_property
+    def _first_s(self) -> float | None:
+        times = [r.first_s for r in self._requests.measured if r.first_s is not None]
+        return median(times) if times else None
 
     @cached_property
     def _late_share(self) -> float:
@@ -332,7 +390,7 @@ class RequestsGatherer(Gatherer):
 
     def _doubts(self) -> Iterable[Note]:
         """Doubts that keep a launch from deciding anything."""
-        end = self._told.get("endpoint_end") or {}
+        end = self._end
         cpu = [float(share) for share in end.get("cpu") or ()]
         full = sum(share > _MOST_CPU for share in cpu)
         remedy = "use more --clients, or another machine for the client"
@@ -342,6 +400,10 @@ class RequestsGatherer(Gatherer):
         elif full > _MOST_FULL * len(cpu):
             evidence = f"it used {max(cpu) * 100:.0f} % of a core"
             yield Note(text="the client could not keep up", evidence=evidence, kind="client", remedy=remedy)
+        first_s, wait_s = self._first_s, max(end.get("wait_ns") or (0,)) * _NS
+        if first_s is not None and wait_s > _MOST_WAITED * first_s:
+            evidence = f"the client waited {wait_s * 1e3:.2g} ms for a core each time it woke up"
+            yield Note(text="ran while the machine was busy", evidence=evidence, kind="busy")
         cores = _CORES.get(str(end.get("cores")))
         if cores is not None:
             remedy = "give each its own, with --cores and taskset, or measure from another machine"
@@ -370,6 +432,11 @@ class RequestsGatherer(Gatherer):
         if seen.warm and not self._sweeps:
             text = f"the first {seen.warm} of {len(seen.answered)} requests are warm-up"
             yield Note(text=text, severity="info")
+        planned = max((int(level.get("arrivals") or 0) for level in self._levels.values()), default=0)
+        if len(self._rows) < planned and not self._sweeps:
+            yield Note(text=f"it was ended after {len(self._rows)} of {planned} requests had been sent")
+        if cut := len(self._rows) - len(seen.all):
+            yield Note(text=f"requests were cut by its end, and count in no average: {cut}", severity="info")
         failed = sum(seen.failures.values())
         if 0 < failed <= _MOST_FAILED * len(seen.all) or (failed and self._sweeps):
             yield Note(text="requests failed, and count in no average", evidence=self._words_of_failures())
@@ -377,7 +444,7 @@ class RequestsGatherer(Gatherer):
     def facts(self) -> dict[str, object]:
         if not self._about:
             return {}
-        end, seen = self._told.get("endpoint_end") or {}, self._requests
+        end, seen = self._end, self._requests
         kept = ("load", "loop", "digest", "salt", "slo", "api")
         facts: dict[str, object] = {name: self._about[name] for name in kept if name in self._about}
         facts |= {
@@ -391,6 +458,7 @@ class RequestsGatherer(Gatherer):
             "cores": end.get("cores"),
             "cpu": max(end.get("cpu") or [0.0]),
             "lag_ns": max(end.get("lag_ns") or [0]),
+            "wait_ns": max(end.get("wait_ns") or [0]),
             "levels": self._level_facts() if self._sweeps else [],
             "capacity": {k: v for k, v in (self._told.get("capacity") or {}).items() if k in ("rate", "above")},
             "course": [[e["t"], e.get("running"), e.get("waiting")] for e in self._loads],

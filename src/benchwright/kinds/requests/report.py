@@ -13,8 +13,9 @@ from benchload.settings import parse_objective
 from benchwright.analysis.statistics.request_series import PercentileInterval, percentile_interval
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch, Result
-from benchwright.kinds.requests.curve import Curve, CurveLine, svg
-from benchwright.kinds.requests.gather import CAPACITY, CLIENT, GOODPUT, LATENCIES, MET, OUTPUT, REQUESTS
+from benchwright.core.status import Status
+from benchwright.kinds.requests.curve import Curve, CurveLine, drawn
+from benchwright.kinds.requests.gather import CAPACITY, CLIENT, ENERGY, GOODPUT, LATENCIES, MET, OUTPUT, REQUESTS
 from benchwright.report.base import Contribution, Report
 from benchwright.report.document import Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import metric_name
@@ -33,13 +34,20 @@ def contribution(report: Report, kind: str) -> Contribution:
         told = [launch for launch in result.launches if _facts(launch)]
         if not told or result.benchmark.kind != kind:
             continue
-        found = {m.metric: m for launch in result.counted[-1:] for m in launch.measurements if m.source == CLIENT}
+        found = {
+            m.metric: m
+            for launch in result.counted[-1:]
+            for m in launch.measurements
+            if m.source == CLIENT or m.metric == ENERGY
+        }
         tables = [_percentiles(result), *_sweep(told), *_course(told[-1])]
         if any(tables):
-            heading = (result.benchmark.name, str(_facts(told[-1]).get("load", "")))
-            sections.append(ReportSection(heading=heading, tables=tuple(t for t in tables if t is not None)))
+            words = (str(_facts(told[-1]).get("load", "")), *(() if result.counted else ("does not count",)))
+            sections.append(
+                ReportSection(heading=(result.benchmark.name, *words), tables=tuple(t for t in tables if t is not None))
+            )
         bodies[number] = {"endpoint": _body(result, told)}
-        known = [CAPACITY] if CAPACITY in found else [*LATENCIES, OUTPUT, REQUESTS, GOODPUT, MET]
+        known = [CAPACITY] if CAPACITY in found else [*LATENCIES, OUTPUT, REQUESTS, GOODPUT, MET, ENERGY]
         headline[number] = tuple(m for m in known if m in found)
     told_already = frozenset(f"{metric}.p99" for metric in LATENCIES)
     title = "Serving" if sections else ""
@@ -52,9 +60,9 @@ def _facts(launch: Launch) -> Mapping[str, Any]:
 
 
 def _pooled(result: Result) -> dict[str, tuple[Measurement, Percentiles]]:
-    """By metric: of all launches that count, one after the other."""
+    """By metric: of all launches that count, one after the other; if none does, of interrupted ones."""
     series: dict[str, list[Measurement]] = {}
-    for launch in result.counted:
+    for launch in result.counted or [x for x in result.launches if x.status is Status.INTERRUPTED]:
         for m in launch.measurements:
             if m.metric in LATENCIES and m.source == CLIENT:
                 series.setdefault(m.metric, []).append(m)
@@ -151,7 +159,7 @@ def _curves(levels: Sequence[Mapping[str, Any]], slo: str, knee: float | None) -
             lines.append(CurveLine(percent, points))
         if name in limits or name == "e2e":
             curve = Curve(lines, "requests/s", "s", limit=limits.get(name), mark=knee)
-            made.append(_drawn(f"{title} against the rate" + (f"; knee at {knee:.3g}/s" if knee else ""), curve))
+            made.append(drawn(f"{title} against the rate" + (f"; knee at {knee:.3g}/s" if knee else ""), curve))
     return [table for table in made if table is not None]
 
 
@@ -165,19 +173,5 @@ def _course(launch: Launch) -> list[ReportTable]:
         CurveLine(name, [((row[0] - began) * _NS, float(row[place])) for row in course if row[place] is not None])
         for place, name in ((1, "running"), (2, "waiting"))
     ]
-    table = _drawn("requests in the server over time", Curve(lines, "s", "", logarithmic=False))
+    table = drawn("requests in the server over time", Curve(lines, "s", "", logarithmic=False))
     return [] if table is None else [table]
-
-
-def _drawn(title: str, curve: Curve) -> ReportTable | None:
-    drawing = svg(curve)
-    if not drawing:
-        return None
-    ends = "; ".join(f"{line.name}: {_ends(line, curve.unit)}" for line in curve.lines if line.points)
-    field: Field[str] = Field(Column(ends), lambda _: Cell(drawing=drawing))
-    return table_of([field], [title], title=title, opened=True)
-
-
-def _ends(line: CurveLine, unit: str) -> str:
-    first, last = (format_value(y, unit or None) for _, y in (line.points[0], line.points[-1]))
-    return f"{first} → {last}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
@@ -47,6 +47,14 @@ class SuiteKind(Kind):
     def read(self, target: str, options: Options) -> list[Benchmark]:
         return selected_benchmarks(target, options)
 
+    def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
+        """Of a server that our client measures, they are the server's: what the client asks is the same on both sides."""
+        folder = benchmark.folder
+        if folder is None or folder.serving is None or not _has_our_client(benchmark):
+            return super().with_arguments(benchmark, words)
+        serving = replace(folder.serving, args=(*folder.serving.args, *words))
+        return replace(benchmark, folder=replace(folder, serving=serving))
+
     def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
         what = "benchmarks of a suite run in environments of their own"
         raise InvalidInput(what, where="bin", remedy="compare two commits, or packages with pip:")
@@ -55,7 +63,7 @@ class SuiteKind(Kind):
         if not options.base:
             return options
 
-        return msgspec.structs.replace(options, suite_paths=suite_paths_of(options, benchmarks))
+        return replace(options, suite_paths=suite_paths_of(options, benchmarks))
 
     def not_ready(self, benchmarks: Sequence[Benchmark], options: Options) -> dict[str, str]:
         """Missing folders, scripts, environments and data, and benchfiles we cannot follow."""

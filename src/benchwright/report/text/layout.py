@@ -76,7 +76,7 @@ def is_whole(table: ReportTable, width: int) -> bool:
 def section_lines(section: ReportSection, width: int) -> list[str]:
     """The heading, its table, what is to be said of it, logs, and further tables below their titles."""
     lines = packed(section.heading, width, " ", "   ")
-    first = section.tables[:1]
+    first = section.written[:1]
     for table in first:
         lines += [f"  {line}" for line in table_lines(table, width - 2, whole=True)]
         if not table.columns:  # nothing tells its rows apart
@@ -85,7 +85,7 @@ def section_lines(section: ReportSection, width: int) -> list[str]:
         lines += wrapped(f"⚠ {callout.note}", width - 3, "   ")
     for log in section.logs:
         lines += log_lines(log, width)
-    for table in section.tables[1:]:
+    for table in section.written[1:]:
         lines += titled_lines(table, width)
     return lines
 

@@ -52,6 +52,11 @@ def test_options_become_words_that_are_read_back_the_same() -> None:
     assert settings.objective.share == 0.95
 
 
+def test_a_launchs_limit_leaves_time_to_start_and_to_end() -> None:
+    limits = [parse(read(timeout=timeout)).limit_s for timeout in (600.0, 10.0, 2.0, None)]
+    assert limits == [540.0, 8.0, 1.0, None]
+
+
 @pytest.mark.parametrize(
     ("options", "where"),
     [

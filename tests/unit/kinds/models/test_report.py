@@ -620,15 +620,23 @@ def under_load(streams: int, rate: float, latency_s: float) -> Result:
 
 def test_callers_side_by_side_give_a_curve_with_its_knee() -> None:
     """Four callers wait twice as long for the same throughput as two."""
-    text = ScreenReporter().render(
-        report([under_load(1, 100.0, 0.010), under_load(2, 190.0, 0.0105), under_load(4, 195.0, 0.0205)])
-    )
+    made = report([under_load(1, 100.0, 0.010), under_load(2, 190.0, 0.0105), under_load(4, 195.0, 0.0205)])
+    text = ScreenReporter().render(made)
     curve = text.partition("throughput against latency: torch-eager")[2].splitlines()
     rows = {line.split()[0]: line for line in curve if line.strip().startswith("streams=")}
     assert list(rows) == ["streams=1", "streams=2", "streams=4"]
     assert [name for name, line in rows.items() if "←" in line] == ["streams=2"]
     assert "190" in rows["streams=2"]
     assert "10.5 ms" in rows["streams=2"]
+    assert "latency over throughput" not in text, "drawings are for HTML alone"
+    page = HtmlReporter().render(made)
+    (line,) = re.findall(r'<polyline[^>]* points="([^"]*)"', page.partition("Latency over throughput")[2])
+    places = [tuple(map(float, place.split(","))) for place in line.split()]
+    assert [x for x, _ in places] == sorted(x for x, _ in places), "more callers, more throughput"
+    assert places[1][1] - places[2][1] > 5 * (places[0][1] - places[1][1]) > 0, "which hardly wait, until they do"
+    knee = re.search(r'<line x1="([\d.]+)"[^>]*/><text[^>]*>knee', page)
+    assert knee is not None
+    assert float(knee[1]) == places[1][0]
 
 
 def test_one_load_is_no_curve() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from benchwright.core.conditions import DISTURBING
 from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import Warmup
 from benchwright.kinds.requests.gather import RequestsGatherer
@@ -33,9 +34,9 @@ def request(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def gathered(
-    rows: list[dict[str, Any]], *others: dict[str, Any], warmup: Warmup = NONE, **about: Any
+    rows: list[dict[str, Any]], *others: dict[str, Any], warmup: Warmup = NONE, alone: bool = False, **about: Any
 ) -> RequestsGatherer:
-    gatherer = RequestsGatherer(warmup)
+    gatherer = RequestsGatherer(warmup, alone=alone)
     events = [ABOUT | about, {"event": "requests", "t": 1, "level": 1, **{n: [r[n] for r in rows] for n in rows[0]}}]
     for event in (*events, *others, *([] if any(e["event"] == "endpoint_end" for e in others) else [END])):
         gatherer.add(event)
@@ -117,6 +118,58 @@ def test_a_client_that_keeps_up_is_not_doubted() -> None:
     assert not kinds(gathered(rows)) & DISTURBING.keys()
 
 
+def test_how_long_the_client_waited_for_a_core_matters_as_far_as_it_shows_in_the_latencies() -> None:
+    """A first token takes 20 ms."""
+    rows = [request(n) for n in range(100)]
+    assert "busy" not in kinds(gathered(rows, END | {"wait_ns": [500_000]}))
+    busy = gathered(rows, END | {"wait_ns": [100, 700_000]}, alone=True)
+    assert busy.watches_waiting
+    assert not gathered(rows, END | {"wait_ns": []}, alone=True).watches_waiting, "where the kernel does not say"
+    assert not gathered(rows, END | {"wait_ns": [100]}).watches_waiting, "of its server it knows nothing"
+    (note,) = [note for note in busy.notes() if note.kind == "busy"]
+    assert note.evidence == "the client waited 0.7 ms for a core each time it woke up"
+
+
+def energy(t_ms: int, **joules: float) -> dict[str, Any]:
+    sampler = "rapl" if "package_j" in joules else "nvidia"
+    return {"event": "sample", "sampler": sampler, "device": "0", "t": t_ms * MS, "values": joules}
+
+
+def test_joules_per_token_are_those_of_the_measured_requests() -> None:
+    """50 W of a GPU and 20 W of the processor. The first requests are warm-up, with 500 W that are not counted."""
+    gatherer = gathered([request(n) for n in range(100)], warmup=Warmup(steps=10))
+    begin, end = 100, 990 + 41  # ms: planned time of the first that counts, and the last answer
+    for t in range(-1000, 3000, 50):
+        of_gpu = 0.5 * min(t, begin) + 0.05 * max(0, t - begin)
+        gatherer.sampled(energy(t, energy_j=1000 + of_gpu, power_w=50.0))
+        gatherer.sampled(energy(t, package_j=7 + 0.02 * t))
+    assert gatherer.span == (begin * MS, end * MS)
+    found = {m.labels["device"]: m for m in gatherer.measurements() if m.metric == "energy.output_token"}
+    tokens = 90 * 5
+    assert found["gpu"].samples == pytest.approx([0.05 * (end - begin) / tokens])
+    assert found["cpu"].samples == pytest.approx([0.02 * (end - begin) / tokens])
+    assert {m.unit for m in found.values()} == {"J"}
+
+
+@pytest.mark.parametrize("cause", ["elsewhere", "alone", "usage", "uncovered"])
+def test_joules_that_may_not_be_the_servers_or_tokens_that_are_not_known_make_no_figure(cause: str) -> None:
+    rows = [request(n, tokens_out=None if cause == "usage" else 5) for n in range(100)]
+    end = END | ({"cores": "elsewhere"} if cause == "elsewhere" else {})
+    gatherer = gathered(rows, end, alone=cause == "alone")
+    for t in range(-1000, 500 if cause == "uncovered" else 3000, 50):
+        gatherer.sampled(energy(t, energy_j=1000 + 0.05 * t))
+    assert "energy.output_token" not in by_name(gatherer)
+
+
+def test_time_and_memory_of_a_client_alone_are_not_compared() -> None:
+    names = ("process.cpu_time", "time.request")
+    found = [Measurement(metric=name, unit="s", direction=Direction.LOWER, samples=(1.0,), source="") for name in names]
+    rows = [request(n) for n in range(100)]
+    alone, served = (gathered(rows, alone=alone).interpreted(found) for alone in (True, False))
+    assert [m.labels for m in alone] == [{"process": "client"}, {}]
+    assert served == found
+
+
 def test_a_queue_that_grows_has_no_latency() -> None:
     """One request each 10 ms, served one by one in 15 ms."""
     rows = []
@@ -182,3 +235,7 @@ def test_a_sweep_ends_in_one_number() -> None:
     assert by_name(gatherer)["capacity"].value == 12.5
     assert gatherer.facts()["endpoint"]["levels"][0]["rate"] == 5.0  # type: ignore[index]
     assert gatherer.judge(gatherer.measurements()) is None
+    cut = gathered([request(n) for n in range(50)], *events[:-1], slo="ttft=50ms@p90", sweep=True)
+    verdict = cut.judge(cut.measurements())
+    assert verdict is not None
+    assert "before the highest rate was found" in (verdict.detail or ""), "the highest so far is no capacity"

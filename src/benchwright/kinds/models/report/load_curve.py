@@ -9,6 +9,7 @@ import msgspec
 from benchwright.core.summary import Summary
 from benchwright.kinds.models.batches import NAMES as BATCH_SIZES
 from benchwright.kinds.models.report.rows import ModelRow
+from benchwright.kinds.requests.curve import Curve, CurveLine, drawn
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.text.numbers import format_value
 
@@ -48,12 +49,24 @@ def load_curves(rows: Sequence[ModelRow]) -> Iterable[ReportTable]:
             curves.setdefault((way, others, point.rate.unit or ""), []).append(point)
     for (way, others, _), points in curves.items():
         if len(points) > 1:
-            yield _table(f"throughput against latency: {way} {others}".rstrip(), points)
+            what = f"{way} {others}".rstrip()
+            yield _table(f"throughput against latency: {what}", points)
+            if (curve := drawn(f"latency over throughput: {what}", _curve(points))) is not None:
+                yield curve
 
 
 def knee(points: Sequence[LoadPoint]) -> LoadPoint:
     """The point with the most throughput for its latency."""
     return max(points, key=lambda point: point.power)
+
+
+def _curve(points: Sequence[LoadPoint]) -> Curve:
+    """Latency over throughput, from one load to the next."""
+    best = knee(points)
+    slow = [(point.rate.value, point.slow) for point in points if point.slow is not None]
+    lines = [CurveLine("p50", [(p.rate.value, p.latency.value) for p in points])]
+    lines += [CurveLine("p99", slow)] if len(slow) > 1 else []
+    return Curve(lines, best.rate.unit or "", "s", mark=best.rate.value)
 
 
 def _table(title: str, points: Sequence[LoadPoint]) -> ReportTable:

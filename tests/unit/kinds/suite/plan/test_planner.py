@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from suites import FOLDER, ONE_JOB, PATHS, entry, jobs_of, machine_with, planned
 
-from benchwright.core.benchmark import Launcher, Placement, Serving
+from benchwright.core.benchmark import Command, Launcher, Placement, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.system import Node, Observation, Scaling, Sizing, System
 from benchwright.kinds.registry import kind_of
@@ -235,6 +235,19 @@ def test_a_client_is_run_against_its_server() -> None:
         *(PYTHON, "-m", "benchprobe.serving", "--ready", "tcp:localhost:8000", "--timeout", "30"),
         *("--server", "3", "/base/venv/torch/bin/vllm", "serve", "2", "--", PYTHON, "/suite/bench/main.py", "--n"),
     )
+
+
+def test_further_arguments_are_the_servers_if_our_client_measures_it() -> None:
+    """`ab --treatment args:…` compares flags of the server; what the client asks is the same on both sides."""
+    theirs = entry("b", folder={"serving": Serving(script="vllm", args=("serve",))}, kind="suite")
+    client = Command(argv=("python", "-m", "benchload", "http://127.0.0.1:8000/v1", "--model", "m"), cwd="/suite")
+    ours = msgspec.structs.replace(theirs, workload=client)
+    kind = kind_of(ours)
+    flagged = kind.with_arguments(ours, ("--fast",))
+    assert flagged.workload == client
+    assert flagged.folder is not None
+    assert flagged.folder.serving == Serving(script="vllm", args=("serve", "--fast"))
+    assert kind.with_arguments(theirs, ("--fast",)).folder == theirs.folder, "another client gets them itself"
 
 
 @pytest.mark.parametrize(
