@@ -48,10 +48,13 @@ def describe(routes: Iterable[DescribedRoute], foreign: Iterable[str]) -> dict[s
     found = iter(schemas)
     paths: dict[str, dict[str, object]] = {}
     error = {"application/json": {"schema": schemas[-1]}}
-    refusals = {status: {"description": words, "content": error} for status, words in _REFUSALS.items()}
+    refusals: dict[str, object] = {
+        status: {"description": words, "content": error} for status, words in _REFUSALS.items()
+    }
     for route in routes:
         answer = _content(route.types.answer, found)
         body = _content(route.types.body, found)
+        responses: dict[str, object] = {"200": {"description": "done", "content": answer}, **refusals}
         paths.setdefault(API + route.path, {})[route.method.lower()] = {
             "summary": route.types.about,
             "description": f"Needs a token that may {route.scope.word}.",
@@ -66,7 +69,7 @@ def describe(routes: Iterable[DescribedRoute], foreign: Iterable[str]) -> dict[s
                 for name in (*route.types.parameters, *route.types.optional)
             ],
             **({"requestBody": {"required": True, "content": body}} if body else {}),
-            "responses": {"200": {"description": "done", "content": answer}, **refusals},
+            "responses": responses,
             "security": [{"token": []}],
         }
     for path in foreign:

@@ -80,4 +80,4 @@ def test_what_fits_the_description_is_answered_as_described(described: Described
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_much_that_fits_the_description_is_answered_as_described(described: Described, name: str) -> None:
-    try_route(described, name, 400)
+    try_route(described, name, 100)
