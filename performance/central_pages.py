@@ -1,12 +1,13 @@
 """CPU time and queries of the server's pages, in a store of 20,000 runs and a million summaries.
 
 Twenty machines, each with one real run of 25 benchmarks; the runs before it are copies of its rows, one every six hours, with noise.
-`--quick`: 2,000 runs.
+Then the history of one series of as many points, and two runs of many benchmarks side by side. `--quick`: 2,000 runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import sqlite3
 import statistics
@@ -37,9 +38,10 @@ METRICS = (("rate", "items/s", Direction.HIGHER), ("memory.peak_rss", "B", Direc
 EVERY_S = 6 * 3600
 CPU_MS, P99_MS, MOST_QUERIES = 60, 150, 8
 HISTORY_MS, HISTORY_BYTES = 100, 100_000
+LARGE, LARGE_MS = 5_000, 1_000
 
 
-def real_run(host: int, draw: random.Random, number: int) -> Run:
+def real_run(host: int, draw: random.Random, number: int, benchmarks: int = BENCHMARKS) -> Run:
     def result(number: int) -> Result:
         launches = [
             Launch(
@@ -86,16 +88,16 @@ def real_run(host: int, draw: random.Random, number: int) -> Run:
         folder="",
         status=Status.OK,
         machine=machine,
-        results=tuple(map(result, range(BENCHMARKS))),
+        results=tuple(map(result, range(benchmarks))),
     )
 
 
-def fill(path: Path, runs: int) -> None:
+def fill(path: Path, runs: int, hosts: int = HOSTS, benchmarks: int = BENCHMARKS) -> None:
     with open_store(str(path), aggregate=aggregate) as store:
         draw = random.Random(1)
-        for host in range(HOSTS):
-            store.ingest(real_run(host, draw, 2), digest="1")
-    copies = runs // HOSTS - 1
+        for host in range(hosts):
+            store.ingest(real_run(host, draw, 2, benchmarks), digest="1")
+    copies = runs // hosts - 1
     database = sqlite3.connect(path)
     database.execute("PRAGMA synchronous = OFF")
     columns = {
@@ -120,8 +122,8 @@ def fill(path: Path, runs: int) -> None:
     database.commit()
     database.close()
     with open_store(str(path), aggregate=aggregate) as store:  # a later one of each, to compare with
-        for host in range(HOSTS):
-            store.ingest(real_run(host, draw, 1), digest="1")
+        for host in range(hosts):
+            store.ingest(real_run(host, draw, 1, benchmarks), digest="1")
 
 
 def _copy(database: sqlite3.Connection, table: str, columns: list[str], changed: dict[str, str], copies: int) -> None:
@@ -181,6 +183,38 @@ def measure(store: SqlStore, book: ChangeBook, times: int) -> bool:
     return good
 
 
+def measure_history(folder: Path, points: int, times: int) -> bool:
+    """One series alone: its page reads every value, and draws the extremes of each part."""
+    fill(folder / "history.db", points, hosts=1, benchmarks=1)
+    with open_store(str(folder / "history.db"), aggregate=aggregate) as store:
+        series = store.series(SummaryFilter(headline=True))[0].id
+        archive, taken, text = Archive(store, ChangeBook(folder), ""), [], ""
+        for _ in range(times + 1):
+            start = time.process_time()
+            text = ITEM_VIEWS["/history/"](archive, Asked(link=link, path="/history/"), series)
+            taken.append((time.process_time() - start) * 1e3)
+    middle = statistics.median(taken[1:])
+    fits = middle <= HISTORY_MS and len(text) <= HISTORY_BYTES
+    print(
+        f"history of {points:,} points: {middle:.0f} ms, {len(text) / 1e3:.0f} kB" + ("" if fits else "  over the bar")
+    )
+    return fits
+
+
+def measure_large(folder: Path, benchmarks: int) -> bool:
+    with open_store(str(folder / "large.db"), aggregate=aggregate) as store:
+        draw = random.Random(1)
+        for number in (2, 1):
+            store.ingest(real_run(0, draw, number, benchmarks), digest="1")
+        asked = Asked(link=link, path="/compare", parameters={"control": "nightly.00.2", "treatment": "nightly.00.1"})
+        start = time.process_time()
+        VIEWS["/compare"](Archive(store, ChangeBook(folder), ""), asked)
+        taken = (time.process_time() - start) * 1e3
+    fits = taken <= LARGE_MS
+    print(f"comparison of {benchmarks:,} benchmarks: {taken:,.0f} ms" + ("" if fits else "  over the bar"))
+    return fits
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
@@ -188,14 +222,19 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        fill(Path(folder) / "store.db", 2_000 if options.quick else 20_000)
+        gc.freeze()  # as the server does
+        runs = 2_000 if options.quick else 20_000
+        fill(Path(folder) / "store.db", runs)
         print(f"filled in {time.process_time() - start:.0f} s of CPU time")
         with open_store(str(Path(folder) / "store.db"), aggregate=aggregate) as store:
             book = ChangeBook(Path(folder))
             start = time.process_time()
             book.examine_run(store, "nightly.00.1")
             print(f"looking for changes after a run: {time.process_time() - start:.2f} s of CPU time")
-            return 0 if measure(store, book, options.times) else 1
+            good = measure(store, book, options.times)
+        good &= measure_history(Path(folder), runs, options.times)
+        good &= measure_large(Path(folder), LARGE // 10 if options.quick else LARGE)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

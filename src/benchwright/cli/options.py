@@ -251,6 +251,15 @@ def with_arguments_last(ctx: click.Context, flags: Collection[str] = ()) -> str 
     return shlex.join(["benchwright", ctx.info_name or "run", *words, "--", *arguments, *typed[at + 1 :]])
 
 
+def typed_without(ctx: click.Context, flag: str) -> list[str]:
+    """The words that were typed, without an option and its value; those after `--` are left alone."""
+    typed = ctx.meta[_TYPED]
+    at = typed.index("--") if "--" in typed else len(typed)
+    of_flag = {n + i for n, word in enumerate(typed[:at]) if word == flag for i in (0, 1)}
+    kept = [word for n, word in enumerate(typed[:at]) if n not in of_flag and not word.startswith(f"{flag}=")]
+    return [*kept, *typed[at:]]
+
+
 def _is_script(word: str) -> bool:
     path = word.partition("::")[0]
     return path.endswith(".py") and os.path.isfile(path)

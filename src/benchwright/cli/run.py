@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from benchwright import regress, runner
 from benchwright import results as kept
-from benchwright import runner
-from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.options import TargetCommand, order_from, target_options, typed_without
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width, with_all_scripts
-from benchwright.core.errors import TooManyScripts
+from benchwright.core.errors import InvalidInput, TooManyScripts
+from benchwright.core.quantities import parse_duration
 from benchwright.runs.delivery import NotReported
 
 if TYPE_CHECKING:
@@ -25,27 +26,30 @@ if TYPE_CHECKING:
     from benchwright.runner.progress import Progress
     from benchwright.runner.run import RunOrder
 
+_LONGEST_S = 366 * 86400.0  # between two runs of a series
 _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
   benchwright run --metric 'speed=Speed: {number} samples/sec' -- python train.py
-  benchwright run train.py --repeat 6 -- --epochs 1
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py' --prepare 'rm -rf cache'
   benchwright run bert.py --runtime torch-eager,onnxruntime --param batch_size=1,8
-  benchwright run suite.yaml --select vision --repeat 6
+  benchwright run suite.yaml --select vision --repeat 6 --every 6h
 """
 
 
 @click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@click.option("--every", metavar="TIME", help="Run again and again, such as every 6h.")
 @target_options()
 @click.pass_context
-def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
+def command(ctx: click.Context, /, targets: tuple[str, ...], every: str | None, **values: Any) -> int:
     """Measure TARGETS (suites, task files, specs, scripts, models) or a command. Behind scripts, words after -- are
     each script's arguments.
 
     Exit code: 0 success, 1 a benchmark failed, 2 wrong input, 3 nothing could be measured, 130 interrupted (resumable).
     """
     order = order_from(ctx, values, targets)
+    if every is not None:
+        return _run_every(every, order, typed_without(ctx, "--every"), quiet=values["quiet"])
     os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
     lost = None
     as_json, dash = values["as_json"], values["dash"]
@@ -82,6 +86,21 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     if lost is not None:
         click.echo(f"benchwright: {lost}", err=True)
     return kept.after_run.exit_code(made) or (0 if lost is None else lost.exit_code)
+
+
+def _run_every(every: str, order: RunOrder, words: Sequence[str], *, quiet: bool) -> int:
+    """A series of runs, until it is stopped."""
+    interval_s = parse_duration(every, where="--every")
+    if not 0 < interval_s < _LONGEST_S:
+        raise InvalidInput(f"{every} is no time to wait", where="--every", remedy="write 6h, or drop it")
+    if order.resume is not None:
+        raise InvalidInput("every run of a series is a new one", where="--every", remedy="drop --resume")
+
+    def say(text: str) -> None:
+        if not quiet:
+            click.echo(f"benchwright: {text}", err=True)
+
+    return regress.run_series.RunSeries(words, interval_s, say).run()
 
 
 def _made(order: RunOrder, progress: Progress) -> tuple[Run | None, FanOutEnd | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from benchwright.core.columns import not_finite, ordered
 from benchwright.core.errors import InvalidInput
@@ -43,6 +44,16 @@ def aggregate(method: str, values: Sequence[float], workers: int | None = None) 
     if match is None or float(match[1]) > 100:
         raise AggregateError(f"'{method}' is not a compute method")
     return percentile(values, float(match[1]))
+
+
+@lru_cache(maxsize=256)
+def has_answer(method: str, workers: int | None) -> bool:
+    """Whether values can be condensed by `method`: one may need the number of workers, in a run without it."""
+    try:
+        aggregate(method, (1.0,), workers)
+    except AggregateError:
+        return False
+    return True
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

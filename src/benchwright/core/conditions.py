@@ -96,12 +96,13 @@ def conditions_of(launch: Launch) -> Conditions:
     disturbed = {note.kind: note.evidence or "" for note in launch.notes if note.kind and note.kind in DISTURBING}
     if launch.facts.get("mixed_versions"):
         disturbed["mixed"] = ""
-    stolen = _mean(launch, "cpu.steal") or 0.0
+    means = _means(launch)
+    stolen = means.get("cpu.steal") or 0.0
     if stolen >= _STOLEN_PERCENT:
         disturbed.setdefault("busy", f"the hypervisor took {stolen:.0f} % of the CPU time")
-    share, others, idle = (_mean(launch, f"cpu.{name}") for name in ("own_share", "others", "idle"))
+    share, others, idle = map(means.get, ("cpu.own_share", "cpu.others", "cpu.idle"))
     crowded = others is not None and others >= OTHERS_PERCENT and idle is not None and idle < _FULL_PERCENT
-    cpu_s, usage = _mean(launch, CPU_TIME), launch.facts.get("usage") or {}
+    cpu_s, usage = means.get(CPU_TIME), launch.facts.get("usage") or {}
     whole = scheduled(usage, cpu_s)
     return Conditions(
         disturbed=disturbed,
@@ -139,10 +140,13 @@ def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | 
 
     `notes`: of their run; a machine that was busy counts against launches too short to show whether they had to wait.
     """
-    conditions = [conditions_of(launch) for launch in launches]
+    return _undecided([conditions_of(launch) for launch in launches], notes)
+
+
+def _undecided(conditions: Sequence[Conditions], notes: Sequence[Note] = ()) -> Note | None:
     found = [c.disturbed for c in conditions]
-    if sum(map(bool, found)) <= MOST_DISTURBED * len(launches):
-        blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(launches)
+    if sum(map(bool, found)) <= MOST_DISTURBED * len(conditions):
+        blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(conditions)
         crowded = "others used all cores" if any(c.crowded and not c.recorded for c in conditions) else None
         before = next((note.text for note in notes if note.kind == "busy"), crowded)
         if not blind or before is None:
@@ -153,7 +157,7 @@ def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | 
         figures = [one[kind] for one in found if kind in one]
         if figures:
             worst = min(filter(None, figures), default=None)
-            reasons.append(Note(text=f"{len(figures)} of {len(launches)} launches {text}", evidence=worst, kind=kind))
+            reasons.append(Note(text=f"{len(figures)} of {len(conditions)} launches {text}", evidence=worst, kind=kind))
     if len(reasons) == 1:
         return reasons[0]
     return Note(text=", ".join(map(str, reasons)), kind=reasons[0].kind)
@@ -162,7 +166,7 @@ def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | 
 def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
     """How the conditions of two sets of launches differ; None if they were alike as far as is known."""
     sides = [[conditions_of(launch) for launch in side] for side in (ours, theirs)]
-    disturbed = [undecided(side) for side in (ours, theirs)]
+    disturbed = [_undecided(side) for side in sides]
     shares = [_median([c.cpu_share for c in side if c.cpu_share is not None]) for side in sides]
     # Without other load, a low share only means that a program's own threads waited for each other.
     if any(disturbed) and shares[0] is not None and shares[1] is not None:
@@ -179,9 +183,10 @@ def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
     return None
 
 
-def _mean(launch: Launch, metric: str) -> float | None:
-    found = [m for m in launch.measurements if m.metric == metric and m.samples]
-    return statistics.fmean(found[0].samples) if found else None
+def _means(launch: Launch) -> dict[str, float]:
+    """Of the samples of each metric that conditions are read from; of several measurements the first."""
+    found = {m.metric: m.samples for m in reversed(launch.measurements) if m.metric in JUDGED_BY and m.samples}
+    return {metric: statistics.fmean(samples) for metric, samples in found.items()}
 
 
 def _median(values: Sequence[float]) -> float | None:

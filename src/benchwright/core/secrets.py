@@ -269,11 +269,21 @@ _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 _LONGEST_NAME = 100
 _LONGEST_VALUE = 500  # as much as is examined
 _MOST_ROUNDS = 10
+_SHORT = 200  # characters
 _compiled = lru_cache(maxsize=64)(re.compile)  # compiled when first needed: most never are
 
 
 def redact_text(text: str) -> str:
     """The text with every secret in it replaced; idempotent."""
+    return _short_redacted(text, own_names()) if len(text) <= _SHORT else _redacted(text)
+
+
+@lru_cache(maxsize=8192)  # the words of a run are the same in all its launches, and in the runs after it
+def _short_redacted(text: str, own: tuple[str, ...]) -> str:
+    return _redacted(text)
+
+
+def _redacted(text: str) -> str:
     for _ in range(_MOST_ROUNDS):  # one secret may hide another from the patterns: `mysql -p& -pWORD`
         shown = _replaced(text)
         if shown == text:

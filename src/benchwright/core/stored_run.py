@@ -67,11 +67,12 @@ def stored_run(value: object, *, strict: bool = True, finish: Callable[[Run], Ru
     """
     try:
         run = finish(msgspec.convert(renamed_run(value), Run, strict=strict))
-        for result in run.results:
-            for launch in result.launches:
+        launches = [launch for result in run.results for launch in result.launches]
+        for launch in launches:
+            if launch.facts:
                 msgspec.convert(launch.facts, _Facts)
-                for method in {m.aggregate for m in launch.measurements} - {DELIVERED}:
-                    check_aggregate(method)
+        for method in {m.aggregate for launch in launches for m in launch.measurements} - {DELIVERED}:
+            check_aggregate(method)
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
     except (msgspec.ValidationError, InvalidInput, ValueError, OverflowError) as error:

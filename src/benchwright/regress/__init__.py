@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from benchwright.regress import repository as repository
     from benchwright.regress import revision_paths as revision_paths
     from benchwright.regress import run_history as run_history
+    from benchwright.regress import run_series as run_series
     from benchwright.regress import sides as sides
     from benchwright.regress import watch as watch
 else:  # for a type checker any name would be a module

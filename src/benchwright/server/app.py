@@ -340,7 +340,7 @@ async def _received(request: Request, file: BinaryIO) -> int:
     """Writes the body into the file while it arrives; its size. Refused unless it is whole and not too large."""
     announced = request.headers.get("content-length", "0")
     too_large = Refused(413, f"takes at most {MOST_BYTES >> 20} MiB at once", "keep fewer samples, or send fewer runs")
-    if announced.isdigit() and int(announced) > MOST_BYTES:
+    if announced.isascii() and announced.isdigit() and int(announced[:20]) > MOST_BYTES:
         raise too_large
     digest, size = hashlib.sha256(), 0
     async for chunk in _body(request):

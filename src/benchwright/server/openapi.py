@@ -12,7 +12,15 @@ from benchwright.store.http_store import API, ServerError
 from benchwright.version import __version__
 
 _BINARY = {"application/octet-stream": {"schema": {"type": "string", "contentEncoding": "binary"}}}
-_REFUSALS = {"400": "cannot be read", "401": "no such token", "403": "the token does not allow it", "503": "no store"}
+_REFUSALS = {
+    "400": "cannot be read",
+    "401": "no such token",
+    "403": "the token does not allow it",
+    "413": "too large",
+    "422": "there is no such run or baseline",
+    "503": "no store",
+    "507": "no space",
+}
 
 
 class RouteTypes(NamedTuple):
@@ -40,9 +48,13 @@ def describe(routes: Iterable[DescribedRoute], foreign: Iterable[str]) -> dict[s
     found = iter(schemas)
     paths: dict[str, dict[str, object]] = {}
     error = {"application/json": {"schema": schemas[-1]}}
+    refusals: dict[str, object] = {
+        status: {"description": words, "content": error} for status, words in _REFUSALS.items()
+    }
     for route in routes:
         answer = _content(route.types.answer, found)
         body = _content(route.types.body, found)
+        responses: dict[str, object] = {"200": {"description": "done", "content": answer}, **refusals}
         paths.setdefault(API + route.path, {})[route.method.lower()] = {
             "summary": route.types.about,
             "description": f"Needs a token that may {route.scope.word}.",
@@ -57,15 +69,14 @@ def describe(routes: Iterable[DescribedRoute], foreign: Iterable[str]) -> dict[s
                 for name in (*route.types.parameters, *route.types.optional)
             ],
             **({"requestBody": {"required": True, "content": body}} if body else {}),
-            "responses": {
-                "200": {"description": "done", "content": answer},
-                **{status: {"description": words, "content": error} for status, words in _REFUSALS.items()},
-            },
+            "responses": responses,
             "security": [{"token": []}],
         }
     for path in foreign:
+        responses = {"200": {"description": "done"}, **refusals}
+        body = {"content": {"application/json": {"schema": {}}}}
         paths[path] = {
-            "post": {"summary": "Takes what another tool sends", "responses": {"200": {"description": "done"}}}
+            "post": {"summary": "Takes what another tool sends", "requestBody": body, "responses": responses}
         }
     return {
         "openapi": "3.1.0",

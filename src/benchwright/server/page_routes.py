@@ -245,7 +245,10 @@ def _host(request: Request) -> str:
 def _is_same_site(request: Request) -> bool:
     """Browsers say where a form came from."""
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == _host(request)
+    try:
+        return origin is None or urlsplit(origin).netloc == _host(request)
+    except ValueError:  # no address
+        return False
 
 
 async def _form(request: Request) -> dict[str, str]:

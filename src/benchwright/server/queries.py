@@ -114,7 +114,7 @@ def recent_values(store: SqlStore, ids: Sequence[str], count: int) -> dict[str, 
     )
     found: dict[str, list[float]] = {}
     with store.reading() as connection:
-        for series, value in connection.execute(query):
+        for series, value in connection.execute(query).all():
             found.setdefault(series, []).append(value)
     return found
 
@@ -128,7 +128,7 @@ def series_sizes(store: SqlStore) -> dict[str, str]:
         .group_by(_S.hash)
     )
     with store.reading() as connection:
-        return {series: f"{count}:{newest}" for series, count, newest in connection.execute(query)}
+        return {series: f"{count}:{newest}" for series, count, newest in connection.execute(query).all()}
 
 
 def machines_seen(store: SqlStore) -> list[MachineSeen]:
@@ -181,7 +181,7 @@ def machine_facts(store: SqlStore, uids: Sequence[str]) -> dict[str, Machine]:
     query = select(_R.id, d.data).join_from(schema.documents, schema.runs, _R.key == d.run).where(_R.id.in_(uids))
     found: dict[str, Machine] = {}
     with store.reading() as connection:
-        for uid, data in connection.execute(query):
+        for uid, data in connection.execute(query).all():
             with suppress(zlib.error, msgspec.MsgspecError, ValueError):  # a damaged document: `store check` tells
                 found[uid] = msgspec.json.decode(zlib.decompress(data), type=_OnlyMachine).machine
     return found
@@ -198,7 +198,7 @@ def noise_by_host(store: SqlStore) -> dict[str, list[float]]:
     )
     widths: dict[tuple[str, int], list[float]] = {}
     with store.reading() as connection:
-        for host, _, run, value, low, high in connection.execute(query):
+        for host, _, run, value, low, high in connection.execute(query).all():
             if value:
                 widths.setdefault((host, run), []).append((high - low) / 2 / abs(value))
     found: dict[str, list[float]] = {}
@@ -291,4 +291,6 @@ def series_of_run(store: SqlStore, uid: str) -> list[tuple[str, str, str, dict[s
         .where(_R.id == plain(uid))
     )
     with store.reading() as connection:
-        return [(found, name, metric, json.loads(labels)) for found, name, metric, labels in connection.execute(query)]
+        return [
+            (found, name, metric, json.loads(labels)) for found, name, metric, labels in connection.execute(query).all()
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
@@ -124,6 +125,7 @@ def serve(
         served = ServedStore(store, tokens, base, settings, receivers)
         threading.Thread(target=served.catch_up, daemon=True).start()
         say(f"use it with: export BENCHWRIGHT_STORE={address}")
+        gc.freeze()  # what is loaded stays: looking for garbage in it would double the time of some pages
         uvicorn.Server(
             uvicorn.Config(
                 served.app(),

@@ -374,7 +374,8 @@ def _loaded(connection: Connection, uids: Sequence[str]) -> list[Run]:
     chosen = list(keys.values())
     documents = {row.run: row for row in connection.execute(select(schema.documents).where(d.run.in_(chosen)))}
     rows: dict[int, list[Any]] = {key: [] for key in chosen}
-    for row in connection.execute(select(schema.measurements).where(m.run.in_(chosen)).order_by(m.run, m.place)):
+    of_runs = select(schema.measurements).where(m.run.in_(chosen)).order_by(m.run, m.place)
+    for row in connection.execute(of_runs).all():
         rows[row.run].append(row)
     arrays = dict.fromkeys(chosen, b"")
     for run, data in connection.execute(select(p.run, p.data).where(p.run.in_(chosen)).order_by(p.run, p.piece)):

@@ -7,14 +7,13 @@ of steps, such a metric is taken at the last step they all reached, or over the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
 from benchwright.analysis.statistics.dependence import FEWEST, trend_chance
 from benchwright.analysis.summary import launch_value
-from benchwright.core.aggregates import AggregateError
+from benchwright.core.aggregates import has_answer
 from benchwright.core.conditions import DISTURBING
 from benchwright.core.launches import noted_of
 from benchwright.core.measurement import Measurement, in_order
@@ -85,8 +84,7 @@ def _add(sides: dict[MetricKey, Side], launch: Launch, place: int, workers: int 
     for m in launch.measurements:
         if m.samples:
             key = (m.metric, m.source, tuple(sorted(m.labels.items())))
-            with suppress(AggregateError):  # a method that needs the number of workers, in a run without it
-                launch_value(msgspec.structs.replace(m, samples=m.samples[:1]), workers)
+            if m.value is not None or has_answer(m.aggregate, workers):
                 sides.setdefault(key, Side({}, workers)).launches[place] = m
 
 

@@ -9,6 +9,7 @@ from benchwright.core.lazy_modules import import_submodule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from benchwright.regress.watch import clock as clock
     from benchwright.regress.watch import commits as commits
     from benchwright.regress.watch import control as control
     from benchwright.regress.watch import examination as examination

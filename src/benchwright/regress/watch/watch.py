@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -33,6 +32,7 @@ from benchwright.regress.builds import BuildRecipe, BuiltRevision
 from benchwright.regress.repository import Commit, SourceRepository, open_repository_of
 from benchwright.regress.revision_paths import in_worktree
 from benchwright.regress.sides import variation_of_build
+from benchwright.regress.watch.clock import PatientClock
 from benchwright.regress.watch.commits import is_hash
 from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
@@ -223,7 +223,6 @@ def _reason(made: Run, effects: Sequence[Effect] = ()) -> str:
 
 JOURNAL = "journal.jsonl"
 _OPTIONS = {"forgotten": "forget", "acknowledged": "acknowledge"}
-_LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
 
 
 class WatchOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -334,7 +333,7 @@ class _Opened:
             work,
             commit_file=self.commit_file,
             journal=Journal(self.folder / JOURNAL),
-            clock=_Clock(asked, None if order.status_file is None else StatusFile(Path(order.status_file))),
+            clock=PatientClock(asked, None if order.status_file is None else StatusFile(Path(order.status_file))),
             observer=self.watching,
         )
 
@@ -350,25 +349,6 @@ def _identity(order: WatchOrder, repository: SourceRepository) -> str:
     parts = (root, order.remote, order.branch, order.commit, options.targets, options.command, options.commands)
     digest = hashlib.sha256(msgspec.json.encode([*parts, order.platforms, options.on])).hexdigest()[:10]
     return f"{re.sub(r'[^A-Za-z0-9._-]', '-', os.path.basename(root)) or 'repository'}-{digest}"
-
-
-class _Clock:
-    """Time, and whether SIGTERM or the status file asks to stop."""
-
-    def __init__(self, asked: threading.Event, status_file: StatusFile | None) -> None:
-        self._asked = asked
-        self._status_file = status_file
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    def is_stopping(self) -> bool:
-        return self._asked.is_set() or (self._status_file is not None and self._status_file.asks_to_stop())
-
-    def wait(self, seconds: float) -> None:
-        until = self.now() + seconds
-        while (left := until - self.now()) > 0 and not self.is_stopping():
-            self._asked.wait(min(left, _LOOK_S))
 
 
 class _Work:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput, UnknownMetric
 from benchwright.regress.builds import BuiltRevision, RevisionNotBuilt
 from benchwright.regress.repository import Commit
+from benchwright.regress.watch.clock import at_intervals
 from benchwright.regress.watch.commits import NewCommits, new_commits, recorded_commit
 from benchwright.regress.watch.control import Control, controls
 from benchwright.regress.watch.examination import Examined, Measured, examine
@@ -72,18 +73,15 @@ class WatchLoop:
 
     def run(self) -> int:
         """Until nothing is new; with an interval, until it is asked to stop. Returns the exit code."""
-        code = 0
+        codes = [0]
         with _BuildAhead(self._work) as ahead:
-            while not self._clock.is_stopping():
-                begun = self._clock.now()
-                code = self._pass(ahead if self._plan.overlap else None)
-                if self._plan.interval_s is None:
-                    break
-                left = begun + self._plan.interval_s - self._clock.now()
-                if left > 0 and not self._clock.is_stopping():
-                    self._observer.on_waiting(left, nothing_new=self._is_up_to_date)
-                    self._clock.wait(left)
-        return self._exit_code() or code
+            at_intervals(
+                lambda: codes.append(self._pass(ahead if self._plan.overlap else None)),
+                self._clock,
+                self._plan.interval_s,
+                lambda left: self._observer.on_waiting(left, nothing_new=self._is_up_to_date),
+            )
+        return self._exit_code() or codes[-1]
 
     def pending(self) -> NewCommits:
         """Pulls, and lists the commits to measure."""

@@ -17,8 +17,8 @@ from benchwright.report.text.numbers import moment
 from benchwright.results.compare import compare_runs
 from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, page
 from benchwright.server.pages.run_pages import run_table, shown_run
-from benchwright.server.queries import runs_called, series_of_run
-from benchwright.store.base import RunFilter, SummaryFilter, SummarySeries
+from benchwright.server.queries import recent_values, runs_called, series_of_run
+from benchwright.store.base import RunFilter
 from benchwright.store.run_document import plain
 
 _MOST_DRAWN = 40
@@ -32,15 +32,15 @@ _Key = tuple[str, str, tuple[tuple[str, str], ...]]
 class _Beside(NamedTuple):
     """The histories of the treatment's metrics."""
 
-    found: Mapping[_Key, SummarySeries]
+    found: Mapping[_Key, tuple[str, Sequence[float]]]  # id of the series, values
     asked: Asked
 
     def cell(self, effect: Effect) -> Cell:
-        series = self.found.get(_key(effect.benchmark, effect.metric, effect.labels))
-        if series is None:
+        found = self.found.get(_key(effect.benchmark, effect.metric, effect.labels))
+        if found is None:
             return Cell()
-        values = [point.value for point in series.points if point.value is not None]
-        address = self.asked.link("/history/", item=series.id)
+        series, values = found
+        address = self.asked.link("/history/", item=series)
         return Cell("history", address=address, drawing=spark_of(values, f"{len(values)} runs"))
 
 
@@ -144,14 +144,14 @@ def _table(found: Comparison, beside: _Beside) -> ReportTable:
     return table_of([*shown, *added], [Compared(found, effect) for effect in sorted_effects(found.effects)])
 
 
-def _histories(archive: Archive, run: Run, effects: Sequence[Effect]) -> dict[_Key, SummarySeries]:
+def _histories(archive: Archive, run: Run, effects: Sequence[Effect]) -> dict[_Key, tuple[str, Sequence[float]]]:
     """The latest points of what was compared, regressions first where there are too many."""
     wanted = [_key(e.benchmark, e.metric, e.labels) for e in sorted_effects(effects)]
     of_run = series_of_run(archive.store, run.unique_id)
     ids = {_key(benchmark, metric, labels): found for found, benchmark, metric, labels in of_run}
-    chosen = [ids[key] for key in wanted if key in ids][:_MOST_HISTORIES]
-    found = archive.store.summaries(SummaryFilter(series=tuple(chosen)), newest=_POINTS) if chosen else []
-    return {_key(s.benchmark, s.metric, s.labels): s for s in found}
+    chosen = [key for key in wanted if key in ids][:_MOST_HISTORIES]
+    values = recent_values(archive.store, [ids[key] for key in chosen], _POINTS) if chosen else {}
+    return {key: (ids[key], values.get(ids[key], [])[-_POINTS:]) for key in chosen}
 
 
 def _key(benchmark: str, metric: str, labels: Mapping[str, str]) -> _Key:

@@ -17,7 +17,6 @@ from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock,
 from benchwright.server.queries import (
     MachineSeen,
     headline_series,
-    host_names,
     machine_facts,
     machines_seen,
     metric_names,
@@ -77,7 +76,7 @@ def compare_machines(archive: Archive, asked: Asked) -> str:
     found = latest_by_machine(archive.store, metric=metric, headline=known_by)
     made = machine_ratios(found, base, _prices(asked.word("price")))
     fields = [
-        FormField("base", "Relative to", made.base, choices(host_names(archive.store), "the most complete one")),
+        FormField("base", "Relative to", made.base, choices(sorted(made.hosts), "the most complete one")),
         FormField(
             "metric",
             "Metric",
