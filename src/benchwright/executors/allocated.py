@@ -28,8 +28,7 @@ class AllocatedExecutor(ClusterExecutor):
     scheduler: str
 
     def __init__(self, site: Site, python: str = sys.executable) -> None:
-        super().__init__(System(), python, folder=site.folder, remote_dir=site.remote_dir)
-        self._site = site
+        super().__init__(System(), python, site=site)
         self._names: list[str] = []  # of the nodes that were granted
         self._listener: Listener = Listener()
 

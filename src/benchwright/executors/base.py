@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -15,6 +16,7 @@ from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.system import Node, System
+from benchwright.options.table import Options
 
 ENTRY_POINT_GROUP = "benchwright.executors"
 
@@ -95,6 +97,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 1
     wait_s: float | None = None
     slurm: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, options: Options, folder: str) -> Site:
+        """As the options of a run say; it asks nothing of a scheduler."""
+        return cls(folder=folder, remote_dir=options.remote_dir)
+
+    @property
+    def digests(self) -> str | None:
+        """Where the digests of files that were sent before are kept."""
+        return None if self.folder is None else os.path.join(self.folder, "artifacts", "digests")
 
 
 # What follows the name in `--on NAME:ARGUMENT` ("" if nothing does), and the site. InvalidInput if the argument is wrong.

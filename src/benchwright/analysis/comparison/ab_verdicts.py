@@ -17,11 +17,11 @@ from benchwright.analysis.comparison.disturbances import DisturbedPairs, disturb
 from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures
 from benchwright.analysis.comparison.sides import Values, noted
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES, too_few_left
-from benchwright.analysis.statistics.alpha_spending import levels_at
 from benchwright.analysis.statistics.dependence import trend_chance
 from benchwright.analysis.statistics.drift import ALARM
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
+from benchwright.analysis.statistics.spending_function import levels_at
 from benchwright.core.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction, margin_for

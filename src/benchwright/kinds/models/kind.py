@@ -19,7 +19,7 @@ from benchwright.kinds.base import Kind
 from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.kinds.models.gather import LoopGatherer, ModelGatherer
-from benchwright.kinds.models.training import TrainingGatherer
+from benchwright.kinds.models.training_script import TrainingGatherer
 from benchwright.kinds.runtime_names import known_runtime
 from benchwright.options.table import Options
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner

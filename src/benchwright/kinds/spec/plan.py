@@ -169,7 +169,7 @@ class SpecPlanner(PlainPlanner):
             folders=made,
             shell=run.shell,
             apart=self._apart(test, filler, folders, (before, commands, after)) if before or after else None,
-            echo=test.show_output,
+            echo=test.log_output,
             fetch=tuple(path for path in outputs if path.startswith(self.context.folder)),
             cores=cores or None,
             cooldown_s=test.cooldown_s,

@@ -47,7 +47,7 @@ def clone_missing(benchmarks: Sequence[Benchmark], observer: Observer) -> Reason
 
 
 def set_up_missing(
-    benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options, prepare: PrepareOptions, observer: Observer
+    benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options, observer: Observer
 ) -> Reasons | None:
     """Installs what is not installed; once all is, prepares what is not prepared. None: nothing was missing.
 
@@ -59,7 +59,7 @@ def set_up_missing(
         still = {lack.benchmark.name for lack in lacks(todo, paths) if lack.phase == INSTALL}
         return {name: why for name, why in failed.items() if name in still}  # others run in the previous environment
     if todo := [lack.benchmark for lack in lacking if lack.phase == PREPARE]:
-        done = prepare_benchmarks(todo, paths, prepare, observer)
+        done = prepare_benchmarks(todo, paths, PrepareOptions(run=suite), observer)
         return {x.name: _told("prepare failed", x.detail, x.log) for x in done if x.status == "failed"}
     return None
 

@@ -8,7 +8,7 @@ import pytest
 from postgresql import Server
 
 from benchwright.core.errors import StoreTrouble
-from benchwright.server.serving import alone
+from benchwright.server.store_server import alone
 from benchwright.store.sql_store import open_store
 
 
