@@ -115,22 +115,22 @@ class ModelBuilder:
         self._steps = BuildSteps(reports, runtime.versions())
         self._options = settings.options
 
-    def build(self, captured: Captured, told: Optional[Details] = None) -> None:
-        """`told`: the keys of its `model` event, if no script reports them."""
+    def build(self, captured: Captured, description: Optional[Details] = None) -> None:
+        """`description`: the keys of its `model` event, if no script reports them."""
         with failures_reported(self._reports):
-            self._build(captured, told)
+            self._build(captured, description)
 
     def build_file(self, path: str) -> None:
         with failures_reported(self._reports):
             with self._reports.at("load"):
                 opened: Any = open_model_file(path, self._settings.trust)
                 arrays = inputs_of(opened, self._settings)
-                told = described(opened, arrays, self._settings.identity)
+                description = described(opened, arrays, self._settings.identity)
             if hasattr(opened, "captured"):  # it holds a module of torch
                 self._settings = self._settings._replace(varying=opened.varying())
-                self._build(opened.captured(arrays, self._settings.identity), told)
+                self._build(opened.captured(arrays, self._settings.identity), description)
             else:
-                self._build_as_it_is(path, opened, arrays, told)
+                self._build_as_it_is(path, opened, arrays, description)
 
     def build_zoo(self) -> None:
         from benchmodels.zoo.zoo_loader import open_zoo_model
@@ -140,9 +140,9 @@ class ModelBuilder:
                 opened = open_zoo_model(self._settings)
             for note in opened.notes:
                 self._reports.message(note, "info")
-            self._build(opened.captured, opened.told, opened.batch)
+            self._build(opened.captured, opened.description, opened.batch)
 
-    def _build(self, captured: Captured, told: Optional[Details] = None, batch: Optional[Batch] = None) -> None:
+    def _build(self, captured: Captured, description: Optional[Details] = None, batch: Optional[Batch] = None) -> None:
         """The reference first: exporting may leave a model unfit to be called."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         if is_generation(module):
@@ -172,7 +172,7 @@ class ModelBuilder:
         # Not earlier: importing on behalf of the exporter would shorten its measured time.
         may_call = not self._settings.without_reference
         work = count_work(module, args, kwargs, self._options.precision, may_call=may_call)
-        self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
+        self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, description))
 
     def _changed(self, captured: Captured, inputs: Mapping[str, Any], sequence: BuildSequence) -> Module:
         """A copy of the module, changed by the build sequence; the reference and the counts stay those of the original."""
@@ -185,7 +185,7 @@ class ModelBuilder:
             return captured.module
         return sequence.changed_model(copy.deepcopy(captured.module), inputs, self._steps)
 
-    def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, told: Details) -> None:
+    def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, description: Details) -> None:
         if self._settings.without_reference:
             reference = self._no_reference()
         else:
@@ -200,7 +200,7 @@ class ModelBuilder:
             self._runtime.build_file(changed, folder, self._options, self._steps, shapes)
             if sequence:
                 keep_what_is_used(folder, changed)
-        self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, told))
+        self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, description))
 
     def _no_reference(self) -> Reference:
         return Reference({}, "none", [], given_up_s=self._settings.reference_timeout_s)

@@ -100,12 +100,12 @@ class ModelMeasurement:
         """Reports items, FLOPs and the check of the outputs, once the model has been measured."""
         batch = self._tell_items(subject)
         work = subject.work(session.precision)
-        told = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
-        errors = self._check(outputs, subject, told, turn)
-        computed, doubt = as_seen(told, *errors)
+        stated = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
+        errors = self._check(outputs, subject, stated, turn)
+        computed, doubt = as_seen(stated, *errors)
         if doubt is not None:
-            self._reports.message(doubt, "info" if told.kinds else "warning")
-        if computed.where is not None or computed != told or isinstance(session, TellsKernels):
+            self._reports.message(doubt, "info" if stated.kinds else "warning")
+        if computed.where is not None or computed != stated or isinstance(session, TellsKernels):
             self._tell_runtime(session, computed)
         # Of a model whose weights alone are smaller, the type that it computes in.
         self._tell_work(
@@ -270,7 +270,7 @@ class ModelMeasurement:
                     exact = session.outputs(session.run(session.prepare(subject.inputs)))
                 finally:
                     session.close()
-        except Exception as error:  # told with what was found
+        except Exception as error:  # reported with the results
             return found._replace(
                 detail=f"{found.detail}; without TF32 it fails: {type(error).__name__}: {error}"[:1000]
             )

@@ -47,7 +47,7 @@ class Executor(Protocol):
     ) -> None: ...
 
     def machine(self) -> Machine:
-        """What the jobs run on."""
+        """The machine that the jobs run on."""
         ...
 
     def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
@@ -74,7 +74,7 @@ class Allocating(Protocol):
     def allocate(self, folder: str, listener: Listener) -> tuple[Node, ...]:
         """Get the nodes; CannotMeasure if there are none to be had. `folder`: of the run, which names them from now on.
 
-        Returns those that a plan for several machines is to use, the main one first; none: there is only one.
+        Returns the nodes for a plan of several machines, the main one first; empty if there is only one.
         """
         ...
 
@@ -84,7 +84,7 @@ class Allocating(Protocol):
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet.
+    """Facts about a run for its executor. `folder`: the base folder, which jobs write to; None: not known yet.
     `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there.
     `named_system`: reads the system file that the environment names, for the key of a machine that `--on` names.
 

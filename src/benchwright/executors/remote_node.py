@@ -142,7 +142,7 @@ class RemoteNode:
 
 
 def _own_code() -> list[str]:
-    """The packages that the agent needs, side by side, and the entry points of its own."""
+    """The packages that the agent needs, side by side, and their entry points."""
     found = [os.path.dirname(AGENT_FOLDER), own_metadata()]
     for name in ("benchprobe", "msgspec", "pynvml"):
         spec = importlib.util.find_spec(name)

@@ -129,7 +129,7 @@ class ClusterExecutor(AgentExecutor):
         return HERE if job.node in self._here else job.node
 
     def _is_apart(self, node: str) -> bool:
-        """What a prepare script makes is sent to nodes that do not see it: it runs here."""
+        """Prepare scripts run here; their files are sent to nodes that do not see them."""
         if node in self._connections and node not in self._machines:
             self._look_at([node], (), ())  # why it cannot be used is said when something is to run there
         return node in self._apart
@@ -265,7 +265,7 @@ class ClusterExecutor(AgentExecutor):
         return self._await(new)
 
     def _await(self, nodes: Sequence[str]) -> dict[str, str]:
-        """Until the agents of these nodes have answered; drops those that do not, and returns why."""
+        """Until the agents of these nodes have answered; drops the others, and returns why."""
         deadline = time.monotonic() + _START_S
         problems: dict[str, str] = {}
         while not self._stops:

@@ -131,7 +131,7 @@ def open_nodes(on: str, site: Site) -> ClusterExecutor:
 
 
 def names_nodes(on: str | None) -> bool:
-    """Whether `--on` means nodes of which there are several: for those that `open_nodes` opens."""
+    """Whether `--on` names several nodes, which `open_nodes` opens."""
     return on is not None and on.partition(":")[0] in ("ssh", "slurm", "ray")
 
 

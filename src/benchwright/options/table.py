@@ -176,7 +176,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wait: Annotated[float | None, _row(HOW, "--wait", metavar="TIME", parse=values.wait, of_target=False,
         help="Give up if the scheduler has granted no nodes after this time, such as 1h.  [default: wait]")] = None
     platform: Annotated[str | None, _row(HOW, "--platform", metavar="NAME",
-        help="Run on every device of this platform: android, or host (also linux, mac). Each gets a run of its own. What follows a slash is kept as a label, as in android/clang.")] = None
+        help="Run on every device of this platform: android, or host (also linux, mac). Each gets a separate run. What follows a slash is kept as a label, as in android/clang.")] = None
     device_names: Annotated[tuple[str, ...], _row(HOW, "--devices", "words", "NAME,NAME", parse=values.comma_words,
         help="Only these devices, by name or hash, nodes of $BENCHWRIGHT_SYSTEM among them; see benchwright devices.")] = ()
     excluded_devices: Annotated[tuple[str, ...], _row(HOW, "--excluded-devices", "words", "NAME,NAME", parse=values.comma_words,

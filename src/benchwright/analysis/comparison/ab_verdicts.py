@@ -206,7 +206,7 @@ def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[flo
 
 def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, course: Course) -> ComparedRow:
     """Says which pairs do not count, and whether too few do."""
-    effect, note = disturbed.told(row.effect, course.blocks)
+    effect, note = disturbed.judged(row.effect, course.blocks)
     counting = min(*effect.launches, course.blocks - len(disturbed.blocks(effect.metric, effect.unit)))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
         effect = replace(effect, advice=_too_few(counting, course, left=note is not None))

@@ -132,7 +132,7 @@ def runs_of(
 def _result(meta: Mapping[str, str], series: Sequence[SideSeries], side: str | None, position: int) -> Result:
     """The measurements of every launch; records may be of different numbers of launches."""
     launches: dict[int, list[Measurement]] = {}
-    told = [each.told for each in series if each.told]
+    printed = [each.printed for each in series if each.printed]
     for each in series:
         for number, measurement in enumerate(each.of_launches):
             same = [(m.metric, m.labels) for m in launches.setdefault(number, [])]
@@ -155,7 +155,7 @@ def _result(meta: Mapping[str, str], series: Sequence[SideSeries], side: str | N
             status=Status.OK,
             position=position + n,
             measurements=tuple(found),
-            facts={"records": told},
+            facts={"records": printed},
         )
         for n, found in sorted(launches.items())
     )

@@ -25,12 +25,12 @@ _NO_VALUES = "some records have statistics only: their median stands for the val
 class SideSeries(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of one side, launch by launch. `launches_known`: the record says which launch took which values.
 
-    `told`: how FAI-PEP calls it, as a run of a specification keeps it.
+    `printed`: how FAI-PEP calls it, as a run of a specification keeps it.
     """
 
     side: str
     of_launches: tuple[Measurement | None, ...]
-    told: dict[str, object]
+    printed: dict[str, object]
     launches_known: bool = False
     note: str | None = None
 
@@ -67,7 +67,7 @@ def naming_of(records: Iterable[RecordBody], model: str) -> Naming:
 def sides_of(record: RecordBody, naming: Naming, where: str) -> Iterator[SideSeries]:
     """One or two; InvalidInput for values that are not numbers."""
     if (error := _golden_error(record)) is not None:
-        yield SideSeries(side=TREATMENT, of_launches=(error,), told={}, launches_known=True)
+        yield SideSeries(side=TREATMENT, of_launches=(error,), printed={}, launches_known=True)
         return
     own = _own(record)
     sides = [(TREATMENT, "values", record.values, record.summary)]
@@ -81,16 +81,22 @@ def sides_of(record: RecordBody, naming: Naming, where: str) -> Iterator[SideSer
         if not samples:
             continue
         named = _named(record, own, naming)
-        told = {"type": record.type, "metric": record.metric, "unit": record.unit, "as": named.metric, **record.about}
+        printed = {
+            "type": record.type,
+            "metric": record.metric,
+            "unit": record.unit,
+            "as": named.metric,
+            **record.about,
+        }
         if own is not None and own.printed_summary:
-            told["summary"] = summary
+            printed["summary"] = summary
         launches = () if own is None else own.launches if side == TREATMENT else own.control_launches
         known = stands is None and sum(max(0, each.values) for each in launches) == len(samples)
         split = _split(record, named, launches, samples, where) if known else (_with(named, samples),)
         yield SideSeries(
             side=side,
             of_launches=split,
-            told={key: value for key, value in told.items() if value is not None},
+            printed={key: value for key, value in printed.items() if value is not None},
             launches_known=known,
             note=None if stands is None else _NO_VALUES,
         )
@@ -144,8 +150,8 @@ def _with(named: Measurement, samples: Sequence[float]) -> Measurement:
 def _named(record: RecordBody, own: _Own | None, naming: Naming) -> Measurement:
     """Without samples."""
     if own is None:
-        told = _observer_record(record)
-        return msgspec.structs.replace(naming[told.type, told.metric, told.unit], source=SOURCE)
+        printed = _observer_record(record)
+        return msgspec.structs.replace(naming[printed.type, printed.metric, printed.unit], source=SOURCE)
     return Measurement(
         metric=own.metric,
         unit=our_unit(record.unit or ""),

@@ -44,21 +44,21 @@ class RecordSeries(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     metric: str
     unit: str
-    told: tuple[Mapping[str, object], ...] = ()  # what was printed about it, by launch
+    details: tuple[Mapping[str, object], ...] = ()  # what was printed about it, by launch
 
     @property
     def about(self) -> dict[str, object]:
-        return {name: self.told[0][name] for name in _ABOUT if self.told and name in self.told[0]}
+        return {name: self.details[0][name] for name in _ABOUT if self.details and name in self.details[0]}
 
     @property
     def printed(self) -> dict[str, float]:
         """The program's own statistics."""
-        return printed_summary(self.told)
+        return printed_summary(self.details)
 
     @property
     def runs(self) -> int | float:
         """As the program printed them, else the number of values."""
-        counts = [number_in(each.get("num_runs")) for each in self.told]
+        counts = [number_in(each.get("num_runs")) for each in self.details]
         known = [count for count in counts if count is not None]
         total = math.fsum(known) if len(known) == len(counts) and known else len(self.samples)
         return int(total) if total == int(total) else total
@@ -94,8 +94,8 @@ def series_in(result: Result) -> list[RecordSeries]:
         for m in launch.measurements:
             key = (m.metric, m.unit, tuple(sorted(m.labels.items())))
             found.setdefault(key, [None] * len(launches))[number] = m
-    told = [each for (name, _, _), each in found.items() if not name.startswith(OURS)]
-    return [_series(each, launches) for each in told or found.values()]
+    details = [each for (name, _, _), each in found.items() if not name.startswith(OURS)]
+    return [_series(each, launches) for each in details or found.values()]
 
 
 def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics: Sequence[str] = ()) -> Record:
@@ -130,51 +130,51 @@ def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics:
 
 def golden_records(result: Result) -> list[Record]:
     """Of each output that was compared with a golden one: its numbers, the golden's and their difference, element by element."""
-    told = [launch.facts.get("goldens") or {} for launch in result.counted]
+    details = [launch.facts.get("goldens") or {} for launch in result.counted]
     return [
         {"type": name, "metric": ERROR, "unit": "", **found["statistics"]}
-        for name, found in (told[-1] if told else {}).items()
+        for name, found in (details[-1] if details else {}).items()
         if found.get("statistics")
     ]
 
 
 def _launches(series: RecordSeries) -> list[Record]:
     """How many of the values each launch took, and what is not among them."""
-    told: list[Record] = []
+    details: list[Record] = []
     for m in series.of_launches:
         one: Record = {"values": 0 if m is None else len(m.samples)}
         if m is not None and m.warmup_samples:
             one["warmup_values"] = series.in_its_unit(m.warmup_samples)
         if m is not None and m.value is not None:
             one["value"] = scaled(m.value, series.places)
-        told.append(one)
-    return told
+        details.append(one)
+    return details
 
 
 def _series(of_launches: Sequence[Measurement | None], launches: Sequence[Launch]) -> RecordSeries:
     first = next(m for m in of_launches if m is not None)
     every = tuple(_as_printed(m, x) or {} for x, m in zip(launches, of_launches, strict=True) if m is not None)
-    told = next((each for each in every if each), {})
+    details = next((each for each in every if each), {})
     part = next((first.labels[name] for name in _PART if name in first.labels), NET)
     rest = [f" {key}={value}" for key, value in sorted(first.labels.items()) if key not in _PART]
     metric = LATENCY if first.metric == OP_TIME else first.metric.removeprefix(OF_OP)
     return RecordSeries(
         first=first,
         of_launches=tuple(of_launches),
-        type=str(told.get("type") or part) + "".join(rest),
-        metric=str(told.get("metric") or metric),
-        unit=str(told.get("unit") or first.unit or ""),
-        told=every,
+        type=str(details.get("type") or part) + "".join(rest),
+        metric=str(details.get("metric") or metric),
+        unit=str(details.get("unit") or first.unit or ""),
+        details=every,
     )
 
 
 def _as_printed(m: Measurement, launch: Launch) -> Mapping[str, object] | None:
     """The gatherer's note about the records that became this measurement."""
     part = m.labels.get(OP, m.labels.get("type"))
-    for told in launch.facts.get("records") or ():
-        if told.get("as") == m.metric and (part is None or told.get("type") == part):
-            found: Mapping[str, object] = told
-            if our_unit(str(told.get("unit") or "")) == m.unit:
+    for details in launch.facts.get("records") or ():
+        if details.get("as") == m.metric and (part is None or details.get("type") == part):
+            found: Mapping[str, object] = details
+            if our_unit(str(details.get("unit") or "")) == m.unit:
                 return found
     return None
 

@@ -254,7 +254,7 @@ class BoardExecutor:
         self._sent |= {folder: relocation.there(folder) for folder in new}
 
     def _run_one(self, record: _Record, job: Job, said: queue.SimpleQueue[Callable[[], None]]) -> None:
-        """In a thread of its own."""
+        """In a separate thread."""
         machine = self.machine()
         problem = why_not_runnable(record.job, machine.architecture)
         words = ("/bin/sh", "-c", " ".join(job.argv)) if job.shell else job.argv

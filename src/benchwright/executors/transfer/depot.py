@@ -1,7 +1,7 @@
 """A store of contents on another machine, and the trees made from it.
 
     objects/<sha256>-<mode>-<time>   whole, verified files
-    incoming.<token>/                files that are arriving; the next push takes those that arrived whole
+    incoming.<token>/                files that are arriving; the next push takes the whole ones
     trees/<name>                     which trees were made, and from what
     placed/…                         the trees, hard-linked to the objects
 
@@ -130,7 +130,7 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """What a push did."""
+    """The outcome of a push."""
 
     sent_files: int
     sent_bytes: int
@@ -150,7 +150,7 @@ class Depot:
         self.folder = found.folder
 
     def place_of(self, path: str) -> str:
-        """Where the tree at `path` here lies there: each in a folder of its own, so that none lies inside another."""
+        """Where the tree at `path` here lies there: each in a separate folder, so that none lies inside another."""
         return place_below(f"{self.folder}/placed", path)
 
     def push(self, trees: Sequence[Tree], progress: Progress | None = None) -> Pushed:
@@ -262,7 +262,7 @@ class Depot:
 
 
 class _There(msgspec.Struct):
-    """What the store has: whole objects, whole files in an arrival, and the trees that were made."""
+    """Contents of the store: whole objects, whole files in an arrival, and the trees that were made."""
 
     objects: set[str]
     arrived: list[str]

@@ -1,4 +1,4 @@
-"""What a file or folder consists of, by content. Sums are remembered by path, size, time and inode: an unchanged tree is not
+"""The contents of a file or folder. Sums are remembered by path, size, time and inode: an unchanged tree is not
 read again."""
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def sum_of(tool: str, entry: Entry) -> str:
-    """What `tool` prints first for this file."""
+    """The first word `tool` prints for this file."""
     if tool == "sha256sum":
         return entry.digest
     if tool == "md5sum":

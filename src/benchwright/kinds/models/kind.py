@@ -32,7 +32,7 @@ from benchwright.report.base import Contribution, Report
 
 
 _MODULE = ("-m", "benchmodels")
-# What benchmodels is told about a model under the name that it has here.
+# Fields of a Model that are settings of benchmodels by the same name.
 _SAME = tuple(name for name in Model.__struct_fields__ if name in KEYS)
 _TORCH = ("torch",)
 OF_COMPILERS = ("benchmodels.runtimes.parts.compile_imports",)

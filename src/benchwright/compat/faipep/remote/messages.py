@@ -46,9 +46,9 @@ def _numbers(record: Record) -> dict[str, object]:
 
 def _identity(report: HarnessReport, record: Record) -> str:
     """The same each time it is sent: a message may arrive twice, and the server can tell."""
-    told = [report.meta.get(key) for key in ("run", "time", "net_name", "identifier", "metric", "backend")]
-    told += [record["type"], record["metric"], record.get("values")]
-    return hashlib.sha256(encoded(told)).hexdigest()[:32]
+    parts = [report.meta.get(key) for key in ("run", "time", "net_name", "identifier", "metric", "backend")]
+    parts += [record["type"], record["metric"], record.get("values")]
+    return hashlib.sha256(encoded(parts)).hexdigest()[:32]
 
 
 def _text(value: object) -> str:
