@@ -10,15 +10,17 @@ import copy
 import errno
 import json
 import os
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
+import shutil
+from importlib import import_module
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.arrays import load_arrays, save_arrays
-from benchmodels.build.onnx_copy import changed_copy, keep_what_is_used
 from benchmodels.build.sequence_file import BuildSequence, sequence_of
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.discover.callers import is_library
 from benchmodels.failures import has_room, is_out_of_memory
+from benchmodels.files.file_content import files_of
 from benchmodels.files.given_inputs import check_types, shapes_and_arrays
 from benchmodels.files.loader import open_model_file
 from benchmodels.files.model_file import ModelFile, described, made_inputs
@@ -27,10 +29,66 @@ from benchmodels.measure.failure_reports import failures_reported
 from benchmodels.measure.generation import ONLY_IN_TORCH, is_generation
 from benchmodels.measure.work import CallWork, count_work
 from benchmodels.reports import BuildSteps, Reports
-from benchmodels.runtimes.base import Captured, Runtime, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, Runtime, StepTimer, Unsupported
+from benchmodels.runtimes.parts.artifact import read_artifact, write_artifact
+from benchmodels.runtimes.parts.onnx_graph import graph_inputs, graph_precision, output_names, value_type
+from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Array, Arrays, Details, Module
+
+FOLDER = "sequence"  # inside the build
+
+
+def changed_copy(path: str, folder: str, sequence: BuildSequence, inputs: Mapping[str, Array], steps: StepTimer) -> str:
+    """The path of what the sequence makes of the file; its inputs and outputs must stay."""
+    if sequence.of_model:
+        name = sequence.of_model[0].__name__
+        text = (
+            f'{name} of the build sequence takes a module of torch, and an .onnx file has none; put "export" before it'
+        )
+        raise Unsupported("convert", f"{text}, if it takes the path of an ONNX file", kind="error")
+    changed = sequence.changed_onnx(_copied(path, os.path.join(folder, FOLDER)), inputs, steps)
+    before, after = _ports(path), _ports(changed)
+    if before != after:
+        text = f"{', '.join(before[0])} → {', '.join(before[1])} before, {', '.join(after[0])} → {', '.join(after[1])} after"
+        name = os.path.basename(sequence.path)
+        raise Unsupported("convert", f"{name} changes what the model takes and returns: {text}", kind="error")
+    return changed
+
+
+def keep_what_is_used(folder: str, changed: str) -> None:
+    """The build refers to the changed file by its place in the build, or does without it; its precision is that of the file."""
+    artifact = read_artifact(ArtifactFolder(folder))
+    found = graph_precision(_loaded(changed), artifact.precision)
+    used = os.path.realpath(artifact.model)
+    # The place is relative: a build is renamed when it is complete.
+    model = os.path.relpath(used, os.path.realpath(folder))
+    write_artifact(folder, artifact._replace(model=model, precision=found))
+    if used != changed:
+        shutil.rmtree(os.path.join(folder, FOLDER))
+
+
+def _copied(path: str, folder: str) -> str:
+    """With its files of weights, at the same places beside it."""
+    root = os.path.dirname(os.path.abspath(path))
+    for file in files_of(os.path.abspath(path)):
+        copy = os.path.join(folder, os.path.relpath(file, root))
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copyfile(file, copy)
+    return os.path.join(folder, os.path.basename(path))
+
+
+def _ports(path: str) -> Tuple[List[str], List[str]]:
+    model = _loaded(path)
+    inputs = [f"{value.name} {value_type(value)}" for value in graph_inputs(model)]
+    return inputs, output_names(model)
+
+
+def _loaded(path: str) -> Any:
+    with explaining("convert"):
+        return import_module("onnx").load(path, load_external_data=False)
+
 
 FORMAT = 3
 INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
