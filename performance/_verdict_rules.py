@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from benchwright.analysis.statistics.alpha_spending import levels_at
 from benchwright.analysis.statistics.distributions import mann_whitney_at_most, student_quantile
 from benchwright.analysis.statistics.launch_noise import freedom, students
 from benchwright.analysis.statistics.sequential import look_schedule
+from benchwright.analysis.statistics.spending_function import levels_at
 
 Array = Any
 

@@ -23,11 +23,11 @@ def put(event: Event) -> None:
 
 def complainer(put: Callable[[Event], None] = put) -> Callable[[str], None]:
     """Reports benchwright's own problems, each text once."""
-    told: Set[str] = set()
+    reported: Set[str] = set()
 
     def complain(text: str) -> None:
-        if text not in told and len(told) < 100:
-            told.add(text)
+        if text not in reported and len(reported) < 100:
+            reported.add(text)
             put(message_event("models", text))
 
     return complain

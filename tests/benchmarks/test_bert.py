@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare
+from shipped_benchmarks import checked_lines, load, prepare
 
 torch = pytest.importorskip("torch")
 bert = load("bert")
@@ -13,7 +13,7 @@ from workload import training  # noqa: E402
 
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("bert", data=tmp_path) == tmp_path / "bert" / "tiny"
-    assert len(assert_checked("bert", data=tmp_path)) == 3
+    assert len(checked_lines("bert", data=tmp_path)) == 3
 
 
 @pytest.mark.long

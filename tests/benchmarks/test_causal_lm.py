@@ -8,7 +8,7 @@ import sys
 from functools import partial
 
 import pytest
-from shipped_benchmarks import BENCHMARKS, ROOT, assert_checked, load, prepare
+from shipped_benchmarks import BENCHMARKS, ROOT, checked_lines, load, prepare
 
 torch = pytest.importorskip("torch")
 causal_lm = load("causal_lm")
@@ -21,7 +21,7 @@ def test_it_computes_what_it_claims(tmp_path):
     folder = prepare("causal_lm", data=tmp_path)
     assert folder == tmp_path / "causal_lm" / "tiny"
     made = (folder / "tokens.bin").stat().st_mtime_ns
-    assert len(assert_checked("causal_lm", data=tmp_path)) == 3
+    assert len(checked_lines("causal_lm", data=tmp_path)) == 3
     assert (folder / "tokens.bin").stat().st_mtime_ns == made
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare
+from shipped_benchmarks import checked_lines, load, prepare
 
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
@@ -23,13 +23,15 @@ def test_it_computes_what_it_claims(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     prepare("data_loading", data=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert_checked("data_loading", data=tmp_path, is_process=True)
+    assert checked_lines("data_loading", data=tmp_path, is_process=True)
 
 
 @pytest.mark.long
 def test_what_evaluates_computes_what_it_claims(tmp_path):
     prepare("data_loading", data=tmp_path)
-    assert_checked("data_loading", "--transform", "evaluate", "--batch-size", "10", data=tmp_path, is_process=True)
+    assert checked_lines(
+        "data_loading", "--transform", "evaluate", "--batch-size", "10", data=tmp_path, is_process=True
+    )
 
 
 def size_of(path):

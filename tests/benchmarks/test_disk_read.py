@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import pytest
-from shipped_benchmarks import ROOT, assert_checked, load, prepare, run
+from shipped_benchmarks import ROOT, checked_lines, load, prepare, run
 
 disk_read = load("disk_read")
 blocks = load("disk_read", "blocks")
@@ -22,7 +22,7 @@ def data(tmp_path_factory):
 @pytest.mark.parametrize("pattern", ["sequential", "random"])
 @pytest.mark.parametrize("cache", ["direct", "drop", "keep"])
 def test_it_computes_what_it_claims(data, pattern, cache):
-    assert_checked("disk_read", "--pattern", pattern, "--cache", cache, "--readers", "3", data=data)
+    assert checked_lines("disk_read", "--pattern", pattern, "--cache", cache, "--readers", "3", data=data)
 
 
 def test_it_runs(data):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare
+from shipped_benchmarks import checked_lines, load, prepare
 
 torch = pytest.importorskip("torch")
 embedding = load("embedding")
@@ -11,7 +11,7 @@ embedding = load("embedding")
 
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("embedding", data=tmp_path) == tmp_path / "embedding" / "tiny"
-    assert len(assert_checked("embedding", data=tmp_path)) == 4
+    assert len(checked_lines("embedding", data=tmp_path)) == 4
 
 
 def test_sentences_are_filled_up():

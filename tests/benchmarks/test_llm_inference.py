@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare, run_here
+from shipped_benchmarks import checked_lines, load, prepare, run_here
 
 torch = pytest.importorskip("torch")
 llm = load("llm_inference")
@@ -22,12 +22,12 @@ CPU = torch.device("cpu")
 
 def test_it_computes_what_it_claims(tmp_path):
     assert prepare("llm_inference", data=tmp_path) == tmp_path / "llm_inference" / "tiny"
-    assert len(assert_checked("llm_inference", data=tmp_path)) == 7
+    assert len(checked_lines("llm_inference", data=tmp_path)) == 7
 
 
 @pytest.mark.long
 def test_another_model_computes_what_it_claims(tmp_path):
-    assert len(assert_checked("llm_inference", "--model", "gpt2", "--concurrency", "7", data=tmp_path)) == 7
+    assert len(checked_lines("llm_inference", "--model", "gpt2", "--concurrency", "7", data=tmp_path)) == 7
 
 
 @pytest.mark.parametrize("mode", ["prefill", "decode", "serve"])

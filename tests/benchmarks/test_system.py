@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from shipped_benchmarks import assert_checked, load, run, run_here
+from shipped_benchmarks import checked_lines, load, run, run_here
 
 torch = pytest.importorskip("torch")
 matmul, memory_bandwidth, all_reduce = load("matmul"), load("memory_bandwidth"), load("all_reduce")
@@ -20,7 +20,7 @@ from workload.repeating import MOST, times_a_step  # noqa: E402
 
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.long)])
 def test_a_product_is_computed_in_the_precision_it_claims(tmp_path, precision):
-    assert_checked("matmul", "--precision", precision, "--m", "256", "--n", "192", "--k", "512", data=tmp_path)
+    assert checked_lines("matmul", "--precision", precision, "--m", "256", "--n", "192", "--k", "512", data=tmp_path)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
@@ -51,7 +51,7 @@ def test_arithmetic_of_a_product_is_what_is_counted():
 
 @pytest.mark.parametrize("operation", ["copy", "scale", "add", "triad"])
 def test_memory_is_gone_through_as_stream_does(tmp_path, operation):
-    lines = assert_checked("memory_bandwidth", "--operation", operation, "--mib", "1", data=tmp_path)
+    lines = checked_lines("memory_bandwidth", "--operation", operation, "--mib", "1", data=tmp_path)
     assert any("bytes of a pass" in line for line in lines)
 
 
@@ -64,8 +64,8 @@ def test_an_operation_needs_no_memory_of_its_own():
 
 
 def test_every_byte_is_copied(tmp_path):
-    assert_checked("copies", "--memory", "pageable", "--mib", "1", data=tmp_path)
-    assert_checked("copies", "--direction", "device_to_host", "--mib", "1", data=tmp_path)
+    assert checked_lines("copies", "--memory", "pageable", "--mib", "1", data=tmp_path)
+    assert checked_lines("copies", "--direction", "device_to_host", "--mib", "1", data=tmp_path)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
@@ -75,8 +75,8 @@ def test_copies_without_a_device_are_called_what_they_are(tmp_path):
 
 
 def test_every_operation_is_done(tmp_path):
-    assert_checked("launch_latency", data=tmp_path)
-    assert_checked("launch_latency", "--wait", "--batch-size", "7", data=tmp_path)
+    assert checked_lines("launch_latency", data=tmp_path)
+    assert checked_lines("launch_latency", "--wait", "--batch-size", "7", data=tmp_path)
 
 
 def test_short_work_is_done_several_times_in_a_step():
@@ -90,7 +90,7 @@ def test_short_work_is_done_several_times_in_a_step():
 
 @pytest.mark.long
 def test_two_processes_get_the_same_sum(tmp_path):
-    assert_checked("all_reduce", "--mib", "1", data=tmp_path, is_process=True)
+    assert checked_lines("all_reduce", "--mib", "1", data=tmp_path, is_process=True)
 
 
 def test_alone_there_is_nothing_to_reduce(tmp_path):
@@ -109,7 +109,7 @@ def test_bandwidths_are_those_of_nccl_tests():
 
 @pytest.mark.long
 def test_two_processes_train_one_model(tmp_path):
-    lines = assert_checked("ddp_scaling", "--width", "64", "--blocks", "1", data=tmp_path, is_process=True)
+    lines = checked_lines("ddp_scaling", "--width", "64", "--blocks", "1", data=tmp_path, is_process=True)
     assert any("two processes stay one model" in line for line in lines)
 
 

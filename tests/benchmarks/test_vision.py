@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare, run_here
+from shipped_benchmarks import checked_lines, load, prepare, run_here
 
 pytest.importorskip("torch")
 vision = load("vision")
@@ -11,14 +11,14 @@ inference = load("vision_inference")
 
 
 def test_training_computes_what_it_claims(tmp_path):
-    assert len(assert_checked("vision", data=tmp_path)) == 3
+    assert len(checked_lines("vision", data=tmp_path)) == 3
 
 
 @pytest.mark.long
 def test_training_with_files_computes_what_it_claims(tmp_path):
     argv = ("--loader", "pipeline")
     assert prepare("vision", *argv, data=tmp_path) == tmp_path / "vision" / "tiny"
-    assert_checked("vision", *argv, data=tmp_path, is_process=True)
+    assert checked_lines("vision", *argv, data=tmp_path, is_process=True)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_other_models_compute_what_they_claim(capsys, model, layout):
 
 
 def test_inference_computes_what_it_claims(tmp_path):
-    assert len(assert_checked("vision_inference", data=tmp_path)) == 4
+    assert len(checked_lines("vision_inference", data=tmp_path)) == 4
 
 
 @pytest.mark.parametrize("model", [name for name in vision.NAMES if name != "resnet50"])

@@ -89,7 +89,7 @@ def test_the_seed_and_the_parameters_count(plugins: None) -> None:
     assert opened.captured.args[0].shape[0] == 4
     assert opened.batch is not None
     assert opened.batch.items == 4
-    assert opened.told["inputs"][0]["shape"] == [4, 8]
+    assert opened.description["inputs"][0]["shape"] == [4, 8]
 
 
 def test_all_zoos_are_listed_quickly_and_without_torch() -> None:

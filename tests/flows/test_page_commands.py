@@ -60,5 +60,7 @@ def test_the_commands_of_a_page_work(page: str, folder: Path) -> None:
 @pytest.mark.long
 def test_the_commands_of_the_tutorial_work(folder: Path) -> None:
     benchwright = CommandLine(folder / "base", folder)
-    for command in commands("docs/tutorial.md"):
+    found = commands("docs/tutorial.md")
+    assert found
+    for command in found:
         type_in(benchwright, command.replace("--repeat 6", "--repeat 1"))

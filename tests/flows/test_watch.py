@@ -56,10 +56,9 @@ def test_commit_may_be_a_branch(watched: WatchedRepository) -> None:
 
 
 def test_a_branch_or_commit_that_does_not_exist_is_an_error_of_the_user(watched: WatchedRepository) -> None:
-    watched.pending("--branch", "nothing", code=2)
-    watched.pending("--commit", "f" * 40, code=2)
-    watched.pending("--base-commit", "nothing", code=2)
-    watched.pending("--remote-repository", "nothing", code=2)
+    for option in ("--branch", "--base-commit", "--remote-repository"):
+        assert watched.pending(option, "nothing", code=2) == []
+    assert watched.pending("--commit", "f" * 40, code=2) == []
 
 
 def test_another_remote_is_fetched_if_it_is_named(watched: WatchedRepository, tmp_path: Path) -> None:

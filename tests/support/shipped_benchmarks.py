@@ -63,7 +63,7 @@ def run_here(name: str, *argv: str, data: Path, file: str = "main") -> subproces
         _forget(before, folder)
 
 
-def assert_checked(name: str, *argv: str, data: Path, is_process: bool = False) -> list[str]:
+def checked_lines(name: str, *argv: str, data: Path, is_process: bool = False) -> list[str]:
     """The benchmark computes what it claims at its smallest size; the lines it said."""
     done = (run if is_process else run_here)(name, "--check", "--size", "tiny", *argv, data=data)
     assert done.returncode == 0, done.stdout + done.stderr

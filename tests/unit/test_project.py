@@ -88,7 +88,7 @@ NETWORK = {
     "benchload/client.py": "the endpoint that a run names",
     "benchload/server_state.py": "the endpoint that a run names",
     "benchmodels/zoo/huggingface.py": "Hugging Face's hub",
-    "benchwright/agent/serving.py": "a server that a benchmark starts",
+    "benchwright/agent/served_client.py": "a server that a benchmark starts",
     "benchwright/artifacts/sources/cloud.py": "files that a specification names",
     "benchwright/artifacts/sources/web.py": "files that a specification names",
     "benchwright/artifacts/outbox.py": "webhooks",

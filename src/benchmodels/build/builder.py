@@ -10,15 +10,17 @@ import copy
 import errno
 import json
 import os
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
+import shutil
+from importlib import import_module
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.arrays import load_arrays, save_arrays
-from benchmodels.build.onnx_copy import changed_copy, keep_what_is_used
 from benchmodels.build.sequence_file import BuildSequence, sequence_of
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.discover.callers import is_library
 from benchmodels.failures import has_room, is_out_of_memory
+from benchmodels.files.file_content import files_of
 from benchmodels.files.given_inputs import check_types, shapes_and_arrays
 from benchmodels.files.loader import open_model_file
 from benchmodels.files.model_file import ModelFile, described, made_inputs
@@ -27,10 +29,66 @@ from benchmodels.measure.failure_reports import failures_reported
 from benchmodels.measure.generation import ONLY_IN_TORCH, is_generation
 from benchmodels.measure.work import CallWork, count_work
 from benchmodels.reports import BuildSteps, Reports
-from benchmodels.runtimes.base import Captured, Runtime, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, Runtime, StepTimer, Unsupported
+from benchmodels.runtimes.parts.artifact import read_artifact, write_artifact
+from benchmodels.runtimes.parts.onnx_graph import graph_inputs, graph_precision, output_names, value_type
+from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Array, Arrays, Details, Module
+
+FOLDER = "sequence"  # inside the build
+
+
+def changed_copy(path: str, folder: str, sequence: BuildSequence, inputs: Mapping[str, Array], steps: StepTimer) -> str:
+    """The path of what the sequence makes of the file; its inputs and outputs must stay."""
+    if sequence.of_model:
+        name = sequence.of_model[0].__name__
+        text = (
+            f'{name} of the build sequence takes a module of torch, and an .onnx file has none; put "export" before it'
+        )
+        raise Unsupported("convert", f"{text}, if it takes the path of an ONNX file", kind="error")
+    changed = sequence.changed_onnx(_copied(path, os.path.join(folder, FOLDER)), inputs, steps)
+    before, after = _ports(path), _ports(changed)
+    if before != after:
+        text = f"{', '.join(before[0])} → {', '.join(before[1])} before, {', '.join(after[0])} → {', '.join(after[1])} after"
+        name = os.path.basename(sequence.path)
+        raise Unsupported("convert", f"{name} changes what the model takes and returns: {text}", kind="error")
+    return changed
+
+
+def keep_what_is_used(folder: str, changed: str) -> None:
+    """The build refers to the changed file by its place in the build, or does without it; its precision is that of the file."""
+    artifact = read_artifact(ArtifactFolder(folder))
+    found = graph_precision(_loaded(changed), artifact.precision)
+    used = os.path.realpath(artifact.model)
+    # The place is relative: a build is renamed when it is complete.
+    model = os.path.relpath(used, os.path.realpath(folder))
+    write_artifact(folder, artifact._replace(model=model, precision=found))
+    if used != changed:
+        shutil.rmtree(os.path.join(folder, FOLDER))
+
+
+def _copied(path: str, folder: str) -> str:
+    """With its files of weights, at the same places beside it."""
+    root = os.path.dirname(os.path.abspath(path))
+    for file in files_of(os.path.abspath(path)):
+        copy = os.path.join(folder, os.path.relpath(file, root))
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copyfile(file, copy)
+    return os.path.join(folder, os.path.basename(path))
+
+
+def _ports(path: str) -> Tuple[List[str], List[str]]:
+    model = _loaded(path)
+    inputs = [f"{value.name} {value_type(value)}" for value in graph_inputs(model)]
+    return inputs, output_names(model)
+
+
+def _loaded(path: str) -> Any:
+    with explaining("convert"):
+        return import_module("onnx").load(path, load_external_data=False)
+
 
 FORMAT = 3
 INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
@@ -115,22 +173,22 @@ class ModelBuilder:
         self._steps = BuildSteps(reports, runtime.versions())
         self._options = settings.options
 
-    def build(self, captured: Captured, told: Optional[Details] = None) -> None:
-        """`told`: the keys of its `model` event, if no script reports them."""
+    def build(self, captured: Captured, description: Optional[Details] = None) -> None:
+        """`description`: the keys of its `model` event, if no script reports them."""
         with failures_reported(self._reports):
-            self._build(captured, told)
+            self._build(captured, description)
 
     def build_file(self, path: str) -> None:
         with failures_reported(self._reports):
             with self._reports.at("load"):
                 opened: Any = open_model_file(path, self._settings.trust)
                 arrays = inputs_of(opened, self._settings)
-                told = described(opened, arrays, self._settings.identity)
+                description = described(opened, arrays, self._settings.identity)
             if hasattr(opened, "captured"):  # it holds a module of torch
                 self._settings = self._settings._replace(varying=opened.varying())
-                self._build(opened.captured(arrays, self._settings.identity), told)
+                self._build(opened.captured(arrays, self._settings.identity), description)
             else:
-                self._build_as_it_is(path, opened, arrays, told)
+                self._build_as_it_is(path, opened, arrays, description)
 
     def build_zoo(self) -> None:
         from benchmodels.zoo.zoo_loader import open_zoo_model
@@ -140,9 +198,9 @@ class ModelBuilder:
                 opened = open_zoo_model(self._settings)
             for note in opened.notes:
                 self._reports.message(note, "info")
-            self._build(opened.captured, opened.told, opened.batch)
+            self._build(opened.captured, opened.description, opened.batch)
 
-    def _build(self, captured: Captured, told: Optional[Details] = None, batch: Optional[Batch] = None) -> None:
+    def _build(self, captured: Captured, description: Optional[Details] = None, batch: Optional[Batch] = None) -> None:
         """The reference first: exporting may leave a model unfit to be called."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         if is_generation(module):
@@ -172,7 +230,7 @@ class ModelBuilder:
         # Not earlier: importing on behalf of the exporter would shorten its measured time.
         may_call = not self._settings.without_reference
         work = count_work(module, args, kwargs, self._options.precision, may_call=may_call)
-        self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
+        self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, description))
 
     def _changed(self, captured: Captured, inputs: Mapping[str, Any], sequence: BuildSequence) -> Module:
         """A copy of the module, changed by the build sequence; the reference and the counts stay those of the original."""
@@ -185,7 +243,7 @@ class ModelBuilder:
             return captured.module
         return sequence.changed_model(copy.deepcopy(captured.module), inputs, self._steps)
 
-    def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, told: Details) -> None:
+    def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, description: Details) -> None:
         if self._settings.without_reference:
             reference = self._no_reference()
         else:
@@ -200,7 +258,7 @@ class ModelBuilder:
             self._runtime.build_file(changed, folder, self._options, self._steps, shapes)
             if sequence:
                 keep_what_is_used(folder, changed)
-        self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, told))
+        self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, description))
 
     def _no_reference(self) -> Reference:
         return Reference({}, "none", [], given_up_s=self._settings.reference_timeout_s)

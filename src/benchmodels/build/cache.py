@@ -189,7 +189,7 @@ class BuildCache:
         if rebuild not in (IF_NEEDED, ALWAYS, NEVER):
             raise ValueError(f"rebuild: '{rebuild}' is not one of {IF_NEEDED}, {ALWAYS}, {NEVER}")
         give_up = None if patience_s is None else time.monotonic() + patience_s
-        with _told_without_room(self._folder):
+        with _full_disk_reported(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             made: Optional[str] = None  # the mark of our own build
             while True:
@@ -358,7 +358,7 @@ class _Lock:
 
 
 @contextlib.contextmanager
-def _told_without_room(folder: Path) -> Iterator[None]:
+def _full_disk_reported(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

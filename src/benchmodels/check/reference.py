@@ -218,7 +218,7 @@ def _same_computation(
     another = [error for error in errors_of(single, exact) if _is_another(error, scale)]
     if len(single) != len(exact) or not another:
         return exact, FLOAT64, None
-    return single, FLOAT32, f"in float64 it computes something else ({_told(another[0])})"
+    return single, FLOAT32, f"in float64 it computes something else ({_error_text(another[0])})"
 
 
 def _is_another(error: OutputError, scale: float) -> bool:
@@ -231,7 +231,7 @@ def _is_another(error: OutputError, scale: float) -> bool:
     return far and error.relative_l2 < ALL_ROUNDING and error.max_abs > ROUNDING * scale
 
 
-def _told(error: OutputError) -> str:
+def _error_text(error: OutputError) -> str:
     if error.equal is not None:
         return f"{error.equal:.0%} of whole numbers are equal"
     return error.trouble or f"relative L2 {error.relative_l2:.2g} apart"

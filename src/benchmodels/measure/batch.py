@@ -231,7 +231,7 @@ def _entries_agree(whole: Mapping[str, Any], some: Mapping[str, Any], first: int
     return compared > 0
 
 
-def told_batch(settings: ModelSettings) -> Optional[Batch]:
+def stated_batch(settings: ModelSettings) -> Optional[Batch]:
     """Items per call, if already known."""
     return None if settings.items is None else Batch(settings.items, settings.items_from or "as given")
 

@@ -63,10 +63,10 @@ def described(model: HeldModel) -> Details:
     """The keys of its `model` event, with what builds depend on."""
     signature = signature_of(model.module.forward, model.args, model.kwargs)
     identity = identity_of(structure_of(model.module), signature)[:LENGTH]
-    told = opened(ZooModel(model.module, model.args, model.kwargs, None, "", ()), identity).told
+    description = opened(ZooModel(model.module, model.args, model.kwargs, None, "", ()), identity).description
     # Without a digest nothing tells two builds apart: then each has its own.
     content = content_digest(model.module, model.args, model.kwargs) or uuid.uuid4().hex
-    return {**told, "weights": weights_digest(model.module) or uuid.uuid4().hex, "content": content}
+    return {**description, "weights": weights_digest(model.module) or uuid.uuid4().hex, "content": content}
 
 
 def is_measured_here(runtime: str) -> bool:
@@ -84,7 +84,7 @@ def measure_here(model: HeldModel, config: str) -> None:
         refuse_without(runtime, settings.options)
         with modes_off():
             taken = model.opened(settings.identity)
-            reports.event("model", **taken.told)
+            reports.event("model", **taken.description)
             MeasureJob(settings, runtime, reports).measure_module(taken.captured)
 
 
@@ -109,7 +109,7 @@ def build_here(model: HeldModel, settings: ModelSettings) -> BuiltHere:
         def make(place: Path) -> Sequence[Details]:
             taken = model.opened(settings.identity)
             captured = taken.captured._replace(weights=settings.weights_digest)
-            ModelBuilder(settings._replace(builds=str(place)), runtime, reports).build(captured, taken.told)
+            ModelBuilder(settings._replace(builds=str(place)), runtime, reports).build(captured, taken.description)
             if reports.failed:
                 raise Unsupported("export", "the build failed")  # the first failure is the one that counts
             return read_facts(str(place)).steps

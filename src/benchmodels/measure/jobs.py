@@ -32,7 +32,7 @@ from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.loader import open_model_file
 from benchmodels.files.model_file import described
-from benchmodels.measure.batch import shown_batch, told_batch
+from benchmodels.measure.batch import shown_batch, stated_batch
 from benchmodels.measure.generation import ONLY_IN_TORCH, is_generation, with_results_read
 from benchmodels.measure.model_measurement import ModelMeasurement, Subject
 from benchmodels.measure.work import count_work
@@ -79,7 +79,7 @@ class MeasureJob:
         from benchmodels.zoo.zoo_loader import open_zoo_model
 
         opened = open_zoo_model(self._settings)
-        self._reports.event("model", **opened.told)
+        self._reports.event("model", **opened.description)
         for note in opened.notes:
             self._reports.message(note, "info")
         if self._settings.items is None and opened.batch is not None:
@@ -98,7 +98,7 @@ class MeasureJob:
             subject = Subject(
                 load=lambda options: self._runtime.load(ArtifactFolder(folder), options),
                 inputs=read_inputs(folder),
-                batch=lambda: told_batch(self._settings) or facts.batch,
+                batch=lambda: stated_batch(self._settings) or facts.batch,
                 reference=lambda: read_reference(folder),
                 work=lambda precision: facts.work,
                 build_s=build_seconds(facts.steps),
@@ -130,7 +130,9 @@ class MeasureJob:
         subject = Subject(
             load=lambda options: self._runtime.load(captured, options),
             inputs=captured,
-            batch=lambda: told_batch(self._settings) or (None if generates else shown_batch(self._settings, captured)),
+            batch=lambda: (
+                stated_batch(self._settings) or (None if generates else shown_batch(self._settings, captured))
+            ),
             generates=generates,
             reference=reference or (lambda: reference_of(module, args, kwargs, self._as_called(captured))),
             work=lambda precision: count_work(module, args, kwargs, precision, may_call=True),

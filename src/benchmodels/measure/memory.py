@@ -36,20 +36,20 @@ class PeakMemory:
 
     def end_phase(self, name: str) -> None:
         """Counts torch's device memory since the last call towards this phase."""
-        cuda = _cuda()
+        cuda = used_cuda()
         if cuda is not None:
             self.device_phases[name] = int(cuda.max_memory_allocated())
             cuda.reset_peak_memory_stats()
 
     def device_bytes(self) -> Optional[int]:
         """Peak allocation by torch on the device; None: torch uses no device."""
-        cuda = _cuda()
+        cuda = used_cuda()
         return None if cuda is None else max([int(cuda.max_memory_allocated()), *self.device_phases.values()])
 
     def device_view(self, alone: bool) -> Dict[str, float]:
         """Now: what torch has reserved for its allocations, how much of that lies unused between them, and what the driver says
         is used on the device, by everybody and with the runtime's own: only if no neighbour has memory there (`alone`)."""
-        cuda = _cuda()
+        cuda = used_cuda()
         if cuda is None:
             return {}
         free, total = cuda.mem_get_info()
@@ -70,13 +70,13 @@ def _reset(path: str = "/proc/self/clear_refs") -> bool:
         return False
 
 
-def _cuda() -> Optional[Any]:
+def used_cuda() -> Optional[Any]:
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return cuda if cuda is not None and cuda.is_initialized() else None
 
 
 def _reset_device() -> None:
-    cuda = _cuda()
+    cuda = used_cuda()
     if cuda is not None:
         cuda.reset_peak_memory_stats()
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import benchprobe
 from benchmodels.check.goldens import golden_errors
@@ -18,17 +18,48 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.generation import refuse_unread, tell_generations, timed_calls
 from benchmodels.measure.measured_loops import Caller, latency_loop, streams_times, times_in_runtime
 from benchmodels.measure.memory import PeakMemory
-from benchmodels.measure.operators import tell_operators
 from benchmodels.measure.turn import Turn
 from benchmodels.measure.work import CallWork
 from benchmodels.process_exit import end_children, leave
-from benchmodels.reports import HIGHER, BuildSteps, Reports
-from benchmodels.runtimes.base import Runtime, RuntimeOptions, Session, TellsKernels, TimesItself, Unsupported
+from benchmodels.reports import HIGHER, LOWER, BuildSteps, Reports
+from benchmodels.runtimes.base import OpTime, Runtime, RuntimeOptions, Session, TellsKernels, TimesItself, Unsupported
 from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic, as_seen, without_tf32
 from benchmodels.runtimes.parts.torch_modules import use_device
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 from benchmodels.types import Arrays, Details, ModelInputs, Value
+
+SLOWEST = 20
+OTHER = "other"
+
+
+class Operator(NamedTuple):
+    """All nodes of one type: their seconds and runs in one call of the model."""
+
+    op: str
+    seconds: float
+    calls: float
+
+
+def operators(found: Sequence[OpTime]) -> List[Operator]:
+    """Times by operator type, slowest first; beyond the first 20 they are summed as `other`."""
+    sums: Dict[str, List[float]] = {}
+    for each in found:
+        of_kind = sums.setdefault(str(each.op), [0.0, 0.0])
+        of_kind[0] += float(each.seconds_per_call)
+        of_kind[1] += float(each.calls)
+    ordered = sorted((Operator(op, s, n) for op, (s, n) in sums.items()), key=lambda each: (-each.seconds, each.op))
+    rest = ordered[SLOWEST:]
+    if not rest:
+        return ordered
+    return [*ordered[:SLOWEST], Operator(OTHER, sum(r.seconds for r in rest), sum(r.calls for r in rest))]
+
+
+def tell_operators(reports: Reports, found: Sequence[OpTime]) -> None:
+    """One figure per operator type: its share of a call, in seconds."""
+    for op, seconds, times in operators(found):
+        reports.measured("op.time", [seconds], "s", LOWER, {"op": op, "calls": f"{times:g}"})
+
 
 _Errors = Tuple[Optional[float], Optional[float]]
 SMALL_BYTES = 16_000_000
@@ -100,12 +131,12 @@ class ModelMeasurement:
         """Reports items, FLOPs and the check of the outputs, once the model has been measured."""
         batch = self._tell_items(subject)
         work = subject.work(session.precision)
-        told = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
-        errors = self._check(outputs, subject, told, turn)
-        computed, doubt = as_seen(told, *errors)
+        stated = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
+        errors = self._check(outputs, subject, stated, turn)
+        computed, doubt = as_seen(stated, *errors)
         if doubt is not None:
-            self._reports.message(doubt, "info" if told.kinds else "warning")
-        if computed.where is not None or computed != told or isinstance(session, TellsKernels):
+            self._reports.message(doubt, "info" if stated.kinds else "warning")
+        if computed.where is not None or computed != stated or isinstance(session, TellsKernels):
             self._tell_runtime(session, computed)
         # Of a model whose weights alone are smaller, the type that it computes in.
         self._tell_work(
@@ -270,7 +301,7 @@ class ModelMeasurement:
                     exact = session.outputs(session.run(session.prepare(subject.inputs)))
                 finally:
                     session.close()
-        except Exception as error:  # told with what was found
+        except Exception as error:  # reported with the results
             return found._replace(
                 detail=f"{found.detail}; without TF32 it fails: {type(error).__name__}: {error}"[:1000]
             )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import sys
 import time
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
+from benchmodels.measure.memory import used_cuda
 from benchmodels.reports import Reports
 from benchprobe.config import VARIABLE
 
@@ -37,7 +37,7 @@ class Turn:
         """Until nobody else has the device; then this process has the cores of the one that is measured."""
         if self._folder is None:
             return
-        if _used_cuda() is not None and not self._had_one:
+        if used_cuda() is not None and not self._had_one:
             reports.message("this process used the GPU before its turn, while another was being measured")
         waiting = self._create("waiting", self._place)
         self._lock = os.open(os.path.join(self._folder, "turn"), os.O_RDWR | os.O_CREAT, 0o644)
@@ -63,7 +63,7 @@ class Turn:
         """This process is done with the device; what it still does needs only the processor."""
         if self._lock is None:
             return
-        cuda = _used_cuda()
+        cuda = used_cuda()
         if cuda is not None:
             cuda.synchronize()
             cuda.empty_cache()
@@ -96,8 +96,3 @@ def _move_to(cores: Sequence[int]) -> None:
             os.sched_setaffinity(int(thread), cores)
         except OSError:
             pass  # it has ended, or those cores were taken away
-
-
-def _used_cuda() -> Optional[Any]:
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    return cuda if cuda is not None and cuda.is_initialized() else None

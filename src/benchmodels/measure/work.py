@@ -133,7 +133,7 @@ def _counted(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value],
         counter = import_module("torch.utils.flop_counter").FlopCounterMode(display=False, custom_mapping=own)
     lookups = _lookups(module)
     module.eval()
-    with lookups, _nothing_fused(), torch.no_grad(), _recurrent_told(module, counter), counter:
+    with lookups, _nothing_fused(), torch.no_grad(), _recurrent_counted(module, counter), counter:
         output = read_through(module(*args, **kwargs))
     taken = {name: count for name, count in lookups.taken.items() if name not in lookups.used}
     kinds = dict(getattr(counter, "kinds", {}))
@@ -141,7 +141,7 @@ def _counted(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value],
 
 
 @contextmanager
-def _recurrent_told(module: Module, counter: Any) -> Iterator[None]:
+def _recurrent_counted(module: Module, counter: Any) -> Iterator[None]:
     """Tells the counter while a recurrent layer runs: its products use other kernels than those of other layers."""
     layers = import_module("torch.nn").RNNBase
     hooks = []

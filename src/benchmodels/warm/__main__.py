@@ -55,33 +55,33 @@ class Server:
             words, fds, _, _ = socket.recv_fds(self._control, _LONGEST, _FDS)
             if not words:
                 return None
-            told = self._fork()
-            if told is None:
+            answer = self._fork()
+            if answer is None:
                 self._control.close()
                 return self._become_program(fds)
             for fd in fds:
                 os.close(fd)
-            self._control.send(json.dumps(told).encode())
+            self._control.send(json.dumps(answer).encode())
 
     def _fork(self) -> Optional[Dict[str, Any]]:
         """The reply about the new process; None in the new process itself. Its parent ends at once, so it is adopted."""
-        told_read, told_write = os.pipe()
+        pid_read, pid_write = os.pipe()
         try:
             between = os.fork()
             if between == 0:
-                _leave_child_behind(told_write)
-                os.close(told_read)
-                os.close(told_write)
+                _leave_child_behind(pid_write)
+                os.close(pid_read)
+                os.close(pid_write)
                 return None
         except OSError as error:
-            os.close(told_read)
-            os.close(told_write)
+            os.close(pid_read)
+            os.close(pid_write)
             return {"failed": error.strerror}
-        os.close(told_write)
+        os.close(pid_write)
         os.waitpid(between, 0)
-        told = os.read(told_read, 64)
-        os.close(told_read)
-        return {"pid": int(told)} if told.isdigit() else {"failed": "no process could be forked"}
+        answer = os.read(pid_read, 64)
+        os.close(pid_read)
+        return {"pid": int(answer)} if answer.isdigit() else {"failed": "no process could be forked"}
 
     def _become_program(self, fds: List[int]) -> List[str]:
         gate = socket.socket(fileno=fds[0])
@@ -110,13 +110,13 @@ class Server:
         return arguments
 
 
-def _leave_child_behind(told: int) -> None:
+def _leave_child_behind(pid_write: int) -> None:
     """Returns in the child of this process; this process ends."""
     try:
         child = os.fork()
         if child == 0:
             return
-        os.write(told, str(child).encode())
+        os.write(pid_write, str(child).encode())
     except OSError:
         os._exit(1)
     os._exit(0)
@@ -188,7 +188,7 @@ def load(names: List[str]) -> Optional[str]:
             if name in ("torchvision", "timm"):
                 declare_operators()  # as their zoos do
             importlib.import_module(name)
-    except Exception as error:  # told, and the program is started afresh
+    except Exception as error:  # reported; the program is then started afresh
         return f"{name} cannot be imported: {type(error).__name__}: {error}"
     finally:
         if added:

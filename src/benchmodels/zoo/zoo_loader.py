@@ -24,11 +24,11 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_P
 
 
 class OpenedModel(NamedTuple):
-    """A zoo's model as if a script had called it. `told`: the keys of its `model` event."""
+    """A zoo's model as if a script had called it. `description`: the keys of its `model` event."""
 
     captured: Captured
     batch: Optional[Batch]
-    told: Details
+    description: Details
     notes: Sequence[str]
 
 
@@ -93,8 +93,8 @@ def opened(made: ZooModel, identity: str) -> OpenedModel:
     signature = signature_of(module.forward, args, kwargs)
     batch = None if made.items is None else Batch(made.items, made.items_from or "as the zoo says")
     inputs = [leaf.as_dict() for leaf in signature.leaves][:MOST_INPUTS]
-    told: Details = {"identity": identity, **facts_of(module), "inputs": inputs, "mode": "inference"}
-    return OpenedModel(Captured(module, args, kwargs, names, identity, None, signature), batch, told, made.notes)
+    description: Details = {"identity": identity, **facts_of(module), "inputs": inputs, "mode": "inference"}
+    return OpenedModel(Captured(module, args, kwargs, names, identity, None, signature), batch, description, made.notes)
 
 
 def _seed(seed: int) -> None:

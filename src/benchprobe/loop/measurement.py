@@ -41,7 +41,7 @@ class LoopMeasurement:
         self._paused_ns = 0  # while others had their turn: it counts for no stop rule
         self._warmup: LoopRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
         self._stop: LoopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
-        self._began = self._told_ranks = self._lost_ranks = False
+        self._began = self._ranks_reported = self._lost_ranks = False
 
     @property
     def has_met(self) -> bool:
@@ -104,8 +104,8 @@ class LoopMeasurement:
         if self._agreement is None:
             return
         try:
-            if self.phase == AFTER and not self._told_ranks:
-                self._told_ranks = True
+            if self.phase == AFTER and not self._ranks_reported:
+                self._ranks_reported = True
                 self._agreement.say_done()
             if not self._agreement.renew(self.steps, self._others_done):
                 self.phase = STOPPED
@@ -118,7 +118,7 @@ class LoopMeasurement:
 
     def end(self) -> None:
         """The process ends. A rule that is not satisfied yet reports what it knows."""
-        takes_turns = self._meeting is not None and bool(self._meeting.told())
+        takes_turns = self._meeting is not None and bool(self._meeting.details())
         if self.phase == MEASURED and (self._stop.name != "none" or takes_turns):
             self._emit_stop("loop")
         if self._meeting is not None:
@@ -163,7 +163,7 @@ class LoopMeasurement:
     def _emit_stop(self, by: str) -> None:
         cpu_ns = process_time_ns()
         detail = self._stop.detail()  # takes a while: before the time is read, and after the CPU time
-        turns = self._meeting.told() if self._meeting is not None else {}
+        turns = self._meeting.details() if self._meeting is not None else {}
         self._emit({"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps, "rule": self._stop.name,
                     "steps": self._measured, "detail": detail, **turns, "by": by, "cpu_ns": cpu_ns})  # fmt: skip
 

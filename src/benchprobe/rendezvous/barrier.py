@@ -59,7 +59,7 @@ class Meeting:
     def leave(self) -> None:
         """The process ends."""
 
-    def told(self) -> Dict[str, Any]:
+    def details(self) -> Dict[str, Any]:
         """Details to report at the end."""
         return {}
 
@@ -120,7 +120,7 @@ class TurnMeeting(Meeting):
     def leave(self) -> None:
         self._pass_on()
 
-    def told(self) -> Dict[str, Any]:
+    def details(self) -> Dict[str, Any]:
         return {"turn_s": self._turn_s, "turns": self._turns, "paused_ns": self._paused_ns}
 
     def _take(self) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<4sIII")  # of byte code: magic, flags, then time and size of its source
 
-SERVING = "benchprobe/serving.py"  # the copy of `agent/serving.py`, which runs on the Python of measured programs, but not inside them
+SERVED_CLIENT = "benchprobe/served_client.py"  # the copy of `agent/served_client.py`, which runs on the Python of measured programs, but not inside them
 
 
 def folder_digest(folder: str) -> str:

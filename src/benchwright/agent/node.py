@@ -208,7 +208,7 @@ class NodeAgent:
         try:
             return self._workers.give(order, job)
         except (OSError, LookupError):
-            return None  # a supervisor of its own will say why, if it cannot be run at all
+            return None  # a separate supervisor will say why, if it cannot be run at all
 
     def _stop(self, job_id: str | None) -> None:
         for pid, job in self._jobs.items():

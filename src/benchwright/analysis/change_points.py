@@ -250,7 +250,7 @@ _NEIGHBOURS = 8
 _BESIDE = 12  # where runs depend on each other, only so many on either side of a change must agree
 _TAIL_FREEDOM = 3.0
 _UNEQUAL_NOISE_THRESHOLD = 14.0  # of the score of a step whose sides have noise of their own
-_TREND_LEAD = 5.0  # how much likelier a trend must be than a step to be told
+_TREND_LEAD = 5.0  # how much likelier than a step a trend must be to be reported
 _STEP_LEAD = 5.0  # and a step, to be settled soon
 _LONG_SINCE = 24  # runs after a step that is a little likelier than a trend, until it is settled
 

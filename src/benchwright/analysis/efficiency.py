@@ -190,7 +190,7 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
         used = float(min(devices, processes) if devices else processes)
         over = used if processes > 1 or not devices else float(devices)
     found = {}
-    counts = [_told(job) for job in jobs]
+    counts = [_counts(job) for job in jobs]
     for name in dict.fromkeys(name for each in counts for name in each):
         common = next(each[name] for each in counts if name in each)  # of several ranks only the first may report it
         per_item = [each.get(name, common) for each in counts]
@@ -202,7 +202,7 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
     return found
 
 
-def _told(job: Launch) -> dict[tuple[str, str], float]:
+def _counts(job: Launch) -> dict[tuple[str, str], float]:
     """The work per item that the program reported, by quantity and kind."""
     found: dict[tuple[str, str], float] = {}
     for m in job.measurements:

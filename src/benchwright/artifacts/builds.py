@@ -13,7 +13,7 @@ import msgspec
 from benchmodels.build.cache import MANIFEST, Corrupt, read_manifest, verify
 from benchmodels.build.labels import FOLDER, kept_labels, labels_path
 from benchwright.artifacts.inventory import LEFTOVER, CacheEntry, entry_of, is_old, modified
-from benchwright.artifacts.objects import Told
+from benchwright.artifacts.objects import ByteProgress
 from benchwright.core.model import build_variant_of
 from benchwright.environments.locks import locked
 
@@ -40,7 +40,7 @@ class BuildInventory:
                 found.append(self._build(path))
         return [*found, *self._labelled({entry.name for entry in found})]
 
-    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+    def verify(self, entry: CacheEntry, progress: ByteProgress) -> str | None:
         path = Path(entry.path)
         if entry.kind != BUILD or not (path / MANIFEST).exists():
             return None  # somebody else's folder

@@ -25,7 +25,7 @@ import msgspec
 from benchwright.artifacts.checksums import Sums, checked_sums, hash_file
 from benchwright.artifacts.limits import FetchLimits, FetchObserver, NoObserver
 from benchwright.artifacts.locations import CLOUD, local_path, remote_url, safe_filename, shown
-from benchwright.artifacts.objects import Objects, Told
+from benchwright.artifacts.objects import ByteProgress, Objects
 from benchwright.artifacts.side_by_side import side_by_side
 from benchwright.artifacts.sources.cloud import CloudSource
 from benchwright.artifacts.sources.download import Download, NotModified, Source
@@ -38,7 +38,7 @@ from benchwright.core.stored_file import Unreadable, read_stored_json
 from benchwright.core.whole_file import unwritable, write_own
 from benchwright.environments.locks import locked
 
-_SILENT: Told = lambda done: None  # noqa: E731
+_SILENT: ByteProgress = lambda done: None  # noqa: E731
 _LARGE = 64 << 20  # hashing less than this takes no time
 
 
@@ -117,12 +117,12 @@ class ArtifactCache:
         url = remote_url(artifact)
         if url is not None and not _has_sum(artifact) and not self._offline:
             return None
-        if path := self._object(artifact, filename, url, told=None):
+        if path := self._object(artifact, filename, url, progress=None):
             return self._known_folder(path) if artifact.unpack else path
         if url is not None or not artifact.location or near is None:
             return None
         try:
-            local = self._local(artifact, filename, local_path(artifact, near, root), told=None)
+            local = self._local(artifact, filename, local_path(artifact, near, root), progress=None)
         except (OSError, CannotFetch):
             return None
         return self._known_folder(local) if artifact.unpack and local is not None else local
@@ -160,9 +160,9 @@ class ArtifactCache:
         where: str | None,
     ) -> Path:
         url = remote_url(artifact, where)
-        told = _telling(observer, filename)
+        progress = _byte_progress(observer, filename)
         has_sum = _has_sum(artifact)
-        if has_sum and (path := self._object(artifact, filename, url, told)):
+        if has_sum and (path := self._object(artifact, filename, url, progress)):
             return path
         if url is not None:
             if artifact.directory:
@@ -172,26 +172,26 @@ class ArtifactCache:
         if not artifact.location and has_sum:
             raise CannotFetch(f"{filename} is not in the cache {self.folder} any more", remedy="make it again")
         path = local_path(artifact, near, root, where)
-        found = self._local(artifact, filename, path, told)
+        found = self._local(artifact, filename, path, progress)
         assert found is not None
         return found
 
-    def _object(self, artifact: Artifact, filename: str, url: str | None, told: Told | None) -> Path | None:
+    def _object(self, artifact: Artifact, filename: str, url: str | None, progress: ByteProgress | None) -> Path | None:
         """The cached file with its sums; without sums, what its location had."""
         if not _has_sum(artifact):
             known = None if url is None else self._known_location(url)
             if known is None:
                 return None
             artifact = msgspec.structs.replace(artifact, sha256=known.sha256)
-        return self.objects.find(artifact, filename, told)
+        return self.objects.find(artifact, filename, progress)
 
-    def _local(self, artifact: Artifact, filename: str, path: Path, told: Told | None) -> Path | None:
-        """A file that is used where it lies; None if it would have to be read, and `told` is None."""
+    def _local(self, artifact: Artifact, filename: str, path: Path, progress: ByteProgress | None) -> Path | None:
+        """A file that is used where it lies; None if it would have to be read, and `progress` is None."""
         kind = _kind_of(path, artifact)
         if kind == "folder":
             return path
         if _has_sum(artifact):
-            sums = self.objects.local_sums(path, md5=artifact.md5 is not None, told=told)
+            sums = self.objects.local_sums(path, md5=artifact.md5 is not None, progress=progress)
             if sums is None:
                 return None
             if bad := sums.mismatch(artifact):
@@ -213,7 +213,7 @@ class ArtifactCache:
 
         began = time.time()
         with locked(str(self.folder / "locks" / f"{identity}.lock"), waiting=waiting):
-            path = self._object(artifact, filename, url, _telling(observer, filename))
+            path = self._object(artifact, filename, url, _byte_progress(observer, filename))
             known = self._known_location(url)
             if path is not None and (_has_sum(artifact) or self._checked_since(url, began)):
                 return path  # whoever had the lock fetched it
@@ -295,13 +295,13 @@ class ArtifactCache:
     # Archives.
 
     def _unpacked(self, archive: Path, filename: str, observer: FetchObserver) -> Path:
-        sums = self.objects.local_sums(archive, md5=False, told=_telling(observer, filename))
+        sums = self.objects.local_sums(archive, md5=False, progress=_byte_progress(observer, filename))
         assert sums is not None
         observer.on_step_now(filename, "unpacking")
         return self._archives.make(archive, sums.sha256)
 
     def _known_folder(self, archive: Path) -> Path | None:
-        sums = self.objects.local_sums(archive, md5=False, told=None)
+        sums = self.objects.local_sums(archive, md5=False, progress=None)
         return None if sums is None else self._archives.find(sums.sha256)
 
     # Locations without checksums.
@@ -358,9 +358,9 @@ def _mismatch_words(artifact: Artifact, location: str, name: str, expected: str,
     return f"{artifact.filename}: the {name} of {location} is {actual}, but the specification says {expected}"
 
 
-def _telling(observer: FetchObserver, filename: str) -> Told:
-    def told(done: int) -> None:
+def _byte_progress(observer: FetchObserver, filename: str) -> ByteProgress:
+    def progress(done: int) -> None:
         if done % _LARGE == 0:
             observer.on_step_now(filename, f"checking it: {format_bytes(done)}")
 
-    return told
+    return progress

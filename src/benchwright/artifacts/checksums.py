@@ -82,15 +82,15 @@ class Hashing:
 
 
 def hash_file(
-    path: str | os.PathLike[str], *, md5: bool = False, told: Callable[[int], None] = lambda done: None
+    path: str | os.PathLike[str], *, md5: bool = False, progress: Callable[[int], None] = lambda done: None
 ) -> Sums:
-    """The sums of a regular file; `told` is called with the bytes done. Raises OSError."""
+    """The sums of a regular file; `progress` is called with the bytes done. Raises OSError."""
     hashing = Hashing(md5=md5)
-    feed(hashing, path, told)
+    feed(hashing, path, progress)
     return hashing.sums()
 
 
-def feed(hashing: Hashing, path: str | os.PathLike[str], told: Callable[[int], None] = lambda done: None) -> int:
+def feed(hashing: Hashing, path: str | os.PathLike[str], progress: Callable[[int], None] = lambda done: None) -> int:
     """Adds the content of a regular file; returns its size. Raises OSError."""
     block = memoryview(bytearray(_BLOCK))
     done = 0
@@ -100,7 +100,7 @@ def feed(hashing: Hashing, path: str | os.PathLike[str], told: Callable[[int], N
         while count := file.raw.readinto(block):  # type: ignore[attr-defined]  # open() returns a buffered reader
             hashing.update(block[:count])
             done += count
-            told(done)
+            progress(done)
     return done
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from benchwright.artifacts.holds import unused
 from benchwright.artifacts.limits import FetchLimits
-from benchwright.artifacts.objects import Objects, Told
+from benchwright.artifacts.objects import ByteProgress, Objects
 from benchwright.artifacts.side_by_side import drop_unlinked
 from benchwright.artifacts.sources.download import part_state
 from benchwright.artifacts.unpacked_archives import UnpackedArchives
@@ -52,7 +52,7 @@ class Inventory(Protocol):
 
     def entries(self) -> list[CacheEntry]: ...
 
-    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+    def verify(self, entry: CacheEntry, progress: ByteProgress) -> str | None:
         """The problem with it, or None. Reads all of it."""
         ...
 
@@ -72,9 +72,9 @@ class ArtifactInventory:
     def entries(self) -> list[CacheEntry]:
         return [*self._artifacts(), *self._unpacked(), *self._partial(), *self._leftovers()]
 
-    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+    def verify(self, entry: CacheEntry, progress: ByteProgress) -> str | None:
         if entry.kind == ARTIFACT and (record := self._objects.record(entry.id)) is not None:
-            return self._objects.problem(record, told)
+            return self._objects.problem(record, progress)
         if entry.kind == UNPACKED and self._archives.find(entry.id) is None:
             return f"{entry.path}: files in it have changed; it is unpacked again when it is next used"
         return None

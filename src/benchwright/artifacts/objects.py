@@ -27,7 +27,7 @@ from benchwright.core.whole_file import write_own
 
 FORMAT = 1
 _ATTEMPTS = 3
-Told = Callable[[int], None]
+ByteProgress = Callable[[int], None]
 
 
 class ObjectRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,10 +60,10 @@ class Objects:
         self._local = folder / "local"
         self._holds = Holds()
 
-    def find(self, artifact: Artifact, filename: str, told: Told | None) -> Path | None:
+    def find(self, artifact: Artifact, filename: str, progress: ByteProgress | None) -> Path | None:
         """The file with these sums, by that name; None if there is none, or it was changed.
 
-        One that may have been changed is read whole, unless `told` is None.
+        One that may have been changed is read whole, unless `progress` is None.
         """
         sha256 = artifact.sha256 or self._sha256_of(artifact.md5)
         record = None if sha256 is None else self.record(sha256)
@@ -71,7 +71,7 @@ class Objects:
             return None
         self._holds.hold(self.folder / record.sha256)
         path = self.folder / record.sha256 / record.filename
-        if not self._is_intact(path, record, told):
+        if not self._is_intact(path, record, progress):
             self._holds.release(self.folder / record.sha256)
             return None
         with suppress(OSError):  # a cache that is read-only
@@ -145,11 +145,11 @@ class Objects:
         except OSError:
             return 0.0
 
-    def problem(self, record: ObjectRecord, told: Told) -> str | None:
+    def problem(self, record: ObjectRecord, progress: ByteProgress) -> str | None:
         """Reads the whole file and returns the problem with it, if any. A damaged file is forgotten, and so fetched again."""
         path = self.folder / record.sha256 / record.filename
         try:
-            state, sums = FileState.of(path), hash_file(path, told=told)
+            state, sums = FileState.of(path), hash_file(path, progress=progress)
         except OSError as error:
             self._forget(record.sha256)
             return f"{path}: {error.strerror or error}"
@@ -172,10 +172,10 @@ class Objects:
                 shutil.rmtree(folder, ignore_errors=True)
         return free
 
-    def local_sums(self, path: Path, *, md5: bool, told: Told | None) -> Sums | None:
+    def local_sums(self, path: Path, *, md5: bool, progress: ByteProgress | None) -> Sums | None:
         """Of a file outside of the cache; one that did not change since is not read again. Raises OSError.
 
-        None if it had to be read, and `told` is None.
+        None if it had to be read, and `progress` is None.
         """
         place = self._local / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:40]}.json"
         state = FileState.of(path)
@@ -185,9 +185,9 @@ class Objects:
                 return known.sums
         except (OSError, Unreadable):
             pass
-        if told is None:
+        if progress is None:
             return None
-        sums = hash_file(path, md5=md5, told=told)
+        sums = hash_file(path, md5=md5, progress=progress)
         if FileState.of(path) == state and state.settled:
             with suppress(OSError):  # a cache that is read-only
                 self._local.mkdir(parents=True, exist_ok=True)
@@ -204,11 +204,11 @@ class Objects:
         if record is not None and known and state.same_but_for_links(record.state):
             self._restate(record, state)
 
-    def _is_intact(self, path: Path, record: ObjectRecord, told: Told | None) -> bool:
+    def _is_intact(self, path: Path, record: ObjectRecord, progress: ByteProgress | None) -> bool:
         try:
             if FileState.of(path) == record.state:
                 return True
-            return told is not None and self.problem(record, told) is None
+            return progress is not None and self.problem(record, progress) is None
         except OSError:
             return False
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import benchprobe
 from benchwright import agent
-from benchwright.agent.folder_digest import SERVING, digest_of, folder_digest
+from benchwright.agent.folder_digest import SERVED_CLIENT, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.whole_file import alone_in
 
@@ -94,7 +94,7 @@ def _source(packages: tuple[str, ...]) -> tuple[str, dict[str, bytes]]:
             for path in (os.path.join(place, name) for name in names if name.endswith((".py", ".typed"))):
                 with open(path, "rb") as file:
                     files[os.path.relpath(path, root)] = file.read()
-    files[SERVING] = (Path(agent.__file__).parent / "serving.py").read_bytes()
+    files[SERVED_CLIENT] = (Path(agent.__file__).parent / "served_client.py").read_bytes()
     return digest_of(files), files
 
 

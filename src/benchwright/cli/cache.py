@@ -104,12 +104,12 @@ def verify(as_json: bool, model_cache: str | None, base: str | None) -> int:
         for inventory in _inventories(base, model_cache):
             for entry in inventory.entries():
 
-                def told(done: int, entry: CacheEntry = entry) -> None:
+                def progress(done: int, entry: CacheEntry = entry) -> None:
                     if done % (1 << 26) == 0:
                         working.now(f"verifying {entry.name}: {format_bytes(done)} of {format_bytes(entry.size_bytes)}")
 
                 working.now(f"verifying {entry.name}")
-                problem = inventory.verify(entry, told)
+                problem = inventory.verify(entry, progress)
                 problems += [problem] if problem else []
                 count, size = count + 1, size + entry.size_bytes
     if as_json:

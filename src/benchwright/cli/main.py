@@ -244,7 +244,7 @@ def _learn_secrets(system_file: str) -> None:
     try:
         named = b"secrets" in read_stored(system_file)
     except OSError:
-        return  # told by the commands that need the file
+        return  # the commands that need the file report it
     if named:
         from benchwright.kinds.suite.system_file import read_system
 

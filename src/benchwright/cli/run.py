@@ -163,7 +163,7 @@ def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
 
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     peaks = None
-    if not order.options.no_store:
+    if order.options.stores:
         peaks = kept.peaks.peaks_of_base(run, order.base.path, order.options.store)
     comparisons = []
     if len(run.results) > 1:

@@ -104,7 +104,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     reports: Reports = "always"  # never: another process of the launch reports for it; what it measures does not count
     phase: str = "run"  # or MAKES_DATA, or the name of a hook
     timeout_s: float | None = None
-    check_timeout_s: float | None = None  # further time, if it told that it was measured and is now checked
+    check_timeout_s: float | None = None  # extra time once it has reported that it is measured and being checked
     grace_s: float = 5.0  # between TERM and KILL
     max_memory_bytes: int | None = None  # of all its processes together: beyond it is killed
     metrics: tuple[MetricSpec, ...] = ()

@@ -32,7 +32,7 @@ def with_numbers(pattern: str) -> str:
     try:
         groups = re.compile("0".join(parts)).groups
     except (re.error, OverflowError, RecursionError):
-        groups = 0  # told by whoever compiles the whole
+        groups = 0  # the compiler of the whole pattern reports it
     if groups:
         raise InvalidInput(
             f"the pattern has {NUMBER} and another group",

@@ -58,10 +58,9 @@ def open_executor(argument: str, site: Site) -> Executor:
             where="--android-dir",
             remedy="choose another, such as /data/local/tmp/",
         )
-    digests = None if site.folder is None else f"{site.folder}/artifacts/digests"
 
     def open_board(serial: str, waiting: Callable[[], bool]) -> Board:
-        return AdbBoard(AdbShell(serial), site.remote_dir, digests, waiting=waiting)
+        return AdbBoard(AdbShell(serial), site.remote_dir, site.digests, waiting=waiting)
 
     devices = attached_devices()
     if argument and all(device.serial != argument for device in devices):

@@ -74,7 +74,7 @@ class AgentExecutor(ABC):
         return [launch.outcomes[job.id] for job in jobs]
 
     def _order_due(self, launch: OpenJobs) -> None:
-        """All jobs at once; of those that wait for their turn, only a few at a time."""
+        """All jobs at once; of jobs waiting for their turn, only a few at a time."""
         for job in launch.due():
             self._agents[launch.nodes[job.id]].order(self._order(job, launch))
 
@@ -172,7 +172,7 @@ class OpenJobs:
         self.probes = sorted({job.probe_path for job in jobs if job.probe_path is not None})
 
     def due(self) -> list[Job]:
-        """Those to order now, once each."""
+        """Jobs to order now, once each."""
         self._waiting = [job for job in self._waiting if job.id in self.open]
         room = MOST_AHEAD - (len(self.open) - len(self._waiting))
         due = [job for place, job in enumerate(self._waiting) if job.turn is None or place < room]
@@ -180,7 +180,7 @@ class OpenJobs:
         return due
 
     def stop_waiting(self) -> None:
-        """Those that were not ordered yet are not run any more."""
+        """Drop the jobs not ordered yet."""
         for job in self._waiting:
             self.finish(Outcome(job=job.id, stopped=True))
         self._waiting = []

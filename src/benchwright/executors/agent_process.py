@@ -78,7 +78,7 @@ class AgentProcess:
 
     @classmethod
     def start(cls, argv: list[str], token: str, sweep: Callable[[str | None], None] | None = None) -> Self:
-        """Start an agent in a session of its own, so that Ctrl-C reaches only the main process."""
+        """Start an agent in a separate session, so that Ctrl-C reaches only the main process."""
         orders_read, orders = os.pipe()
         messages, messages_write = os.pipe()
         errors = _open_scratch()

@@ -28,8 +28,7 @@ class AllocatedExecutor(ClusterExecutor):
     scheduler: str
 
     def __init__(self, site: Site, python: str = sys.executable) -> None:
-        super().__init__(System(), python, folder=site.folder, remote_dir=site.remote_dir)
-        self._site = site
+        super().__init__(System(), python, site=site)
         self._names: list[str] = []  # of the nodes that were granted
         self._listener: Listener = Listener()
 
@@ -57,7 +56,7 @@ class AllocatedExecutor(ClusterExecutor):
         return ()
 
     def _planned_names(self) -> list[str]:
-        """What plans call the nodes, the same in every attempt: as in the system file, or by their places."""
+        """Names of the nodes in plans, the same in every attempt: as in the system file, or by their places."""
         asked = [node.name for node in self._site.system.nodes]
         return asked + [f"node{place + 1}" for place in range(len(asked), len(self._names))]
 
@@ -101,7 +100,7 @@ class AllocatedExecutor(ClusterExecutor):
         return HERE if job.phase == MAKES_DATA else super()._node_of(job)
 
     def _node_named_by(self, job: Job) -> str:
-        """What plans call nodes stands for those that were granted, in their order."""
+        """Maps the names in plans to the granted nodes, in order."""
         if not self._names:
             return HERE
         granted = dict(zip(self._planned_names(), self._names, strict=False))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -15,6 +16,7 @@ from benchwright.core.health import Leftovers, Mark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.system import Node, System
+from benchwright.options.table import Options
 
 ENTRY_POINT_GROUP = "benchwright.executors"
 
@@ -45,7 +47,7 @@ class Executor(Protocol):
     ) -> None: ...
 
     def machine(self) -> Machine:
-        """What the jobs run on."""
+        """The machine that the jobs run on."""
         ...
 
     def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
@@ -72,7 +74,7 @@ class Allocating(Protocol):
     def allocate(self, folder: str, listener: Listener) -> tuple[Node, ...]:
         """Get the nodes; CannotMeasure if there are none to be had. `folder`: of the run, which names them from now on.
 
-        Returns those that a plan for several machines is to use, the main one first; none: there is only one.
+        Returns the nodes for a plan of several machines, the main one first; empty if there is only one.
         """
         ...
 
@@ -82,7 +84,7 @@ class Allocating(Protocol):
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet.
+    """Facts about a run for its executor. `folder`: the base folder, which jobs write to; None: not known yet.
     `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there.
     `named_system`: reads the system file that the environment names, for the key of a machine that `--on` names.
 
@@ -95,6 +97,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 1
     wait_s: float | None = None
     slurm: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, options: Options, folder: str) -> Site:
+        """As the options of a run say; it asks nothing of a scheduler."""
+        return cls(folder=folder, remote_dir=options.remote_dir)
+
+    @property
+    def digests(self) -> str | None:
+        """Where the digests of files that were sent before are kept."""
+        return None if self.folder is None else os.path.join(self.folder, "artifacts", "digests")
 
 
 # What follows the name in `--on NAME:ARGUMENT` ("" if nothing does), and the site. InvalidInput if the argument is wrong.

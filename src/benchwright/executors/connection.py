@@ -89,7 +89,7 @@ def last_line(printed: str) -> str:
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node reported; `problem`: why it cannot be used, in words."""
+    """The report of a node; `problem`: why it cannot be used, in words."""
 
     machine: Machine | None = None
     problem: str | None = None

@@ -56,7 +56,7 @@ class Observer(Listener):
 
 
 def usable_cores(machine: Machine) -> list[int]:
-    """Those this process may run on, the threads of one core side by side; of another machine, all that it said it has."""
+    """Cores this process may run on, the threads of one core side by side; of another machine, all it reported."""
     if is_this_machine(machine) and hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0), key=lambda core: (_first_thread(core), core))
     return list(range(machine.cores or os.cpu_count() or 1))
@@ -70,6 +70,6 @@ def _first_thread(core: int) -> int:
 
 
 def is_this_machine(machine: Machine) -> bool:
-    """Whether its load and its cores are those that this process sees."""
+    """Whether this process sees its load and its cores."""
     here = os.uname()
     return (machine.hostname, machine.system, machine.kernel) == (here.nodename, here.sysname, here.release)

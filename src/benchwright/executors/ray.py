@@ -66,7 +66,7 @@ class RayHub:
             )
 
     def hear(self, wait_s: float) -> dict[str, Any] | None:
-        """What it says next; None: nothing in this time. CannotMeasure if it failed."""
+        """Its next message; None if none comes in time. CannotMeasure if it failed."""
         assert self.process.stdout is not None
         if not select.select([self.process.stdout], [], [], wait_s)[0]:
             return None
@@ -168,7 +168,7 @@ class RayLender(Lender):
         if self.waits and not found and limit_s is not None and time.monotonic() - self._began > limit_s:
             if self._wanted == self._site.nodes:
                 raise CannotMeasure(_too_late(limit_s))
-            self._wanted = 0  # those that there are must do
+            self._wanted = 0  # go on with the nodes there are
         if not self.waits and isinstance(self._listener, Observer):
             self._listener.on_step_done(SCHEDULER)
         return list(found.values())

@@ -92,7 +92,7 @@ class Relay:
 
 
 def whole_nodes(nodes: list[dict[str, Any]], count: int) -> list[dict[str, float]]:
-    """What to ask for to get `count` whole nodes (0: all): alike ones if there are enough, else the largest."""
+    """Resources to ask for to get `count` whole nodes (0: all): alike ones if there are enough, else the largest."""
     made = [{kind: n["Resources"].get(kind, 0.0) for kind in ("CPU", "GPU")} for n in nodes if n["Alive"]]
     made = sorted((m for m in made if m["CPU"]), key=lambda m: (m["GPU"], m["CPU"]), reverse=True)
     count = count or len(made)
@@ -128,7 +128,7 @@ def start_actor(group: Any, place: int, bundle: dict[str, float]) -> Any:
 
 
 class Nodes:
-    """Those that were granted: actors and addresses by their names."""
+    """The granted nodes: actors and addresses by name."""
 
     def __init__(self) -> None:
         self.actors: dict[str, Any] = {}

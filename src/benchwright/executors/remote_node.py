@@ -15,7 +15,7 @@ from benchwright.core.entry_points import own_metadata
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.job import Job
 from benchwright.executors.agent_process import AGENT_FOLDER
-from benchwright.executors.base import Listener
+from benchwright.executors.base import Listener, Site
 from benchwright.executors.connection import Connection
 from benchwright.executors.observer import Observer
 from benchwright.executors.transfer.depot import Depot, Tree, place_below
@@ -28,10 +28,10 @@ from benchwright.executors.transfer.environments import (
 from benchwright.executors.transfer.manifest import read_manifest
 from benchwright.executors.transfer.needs import needs_of
 from benchwright.executors.transfer.pull import pull
+from benchwright.executors.transfer.push_progress import push_progress
 from benchwright.executors.transfer.relocation import Relocation
 from benchwright.executors.transfer.shell import ANSWER, ask
 from benchwright.executors.transfer.survey import Survey, survey
-from benchwright.executors.transfer.telling import telling
 
 _OWN_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 _CLEAN_S = 20.0
@@ -49,16 +49,12 @@ _REMOVE = f"rm -rf \"$@\"; echo '{ANSWER}'"
 
 
 class RemoteNode:
-    """`base`: the base folder here. `remote_dir`: where to put things there; None: below the user's home."""
+    """A node that does not see our files: what its jobs need is sent, what they write is fetched."""
 
-    def __init__(
-        self, connection: Connection, *, base: str | None, remote_dir: str | None, stopped: Callable[[], bool]
-    ) -> None:
+    def __init__(self, connection: Connection, site: Site, *, stopped: Callable[[], bool]) -> None:
         self._connection = connection
-        self._base = base
-        self._remote_dir = remote_dir
+        self._site = site
         self._stopped = stopped
-        self._digests = None if base is None else os.path.join(base, "artifacts", "digests")
         self._found: Survey | None = None
         self._places: dict[str, str] = {}  # path here → there
         self._runs: set[str] = set()  # folders there that jobs write to
@@ -66,9 +62,9 @@ class RemoteNode:
 
     def outfit(self) -> None:
         """Send the agent; CannotMeasure says what the node lacks."""
-        found = survey(self._connection, self._remote_dir, self._stopped)
+        found = survey(self._connection, self._site.remote_dir, self._stopped)
         python = python_there(_OWN_VERSION, "benchwright's agent", self._connection, found)
-        manifests = [read_manifest(path, self._digests) for path in _own_code()]
+        manifests = [read_manifest(path, self._site.digests) for path in _own_code()]
         identity = hashlib.sha256("".join(manifest.identity for manifest in manifests).encode()).hexdigest()[:12]
         code = f"{found.folder}/placed/code-{identity}"
         trees = [Tree(manifest, f"{code}/{os.path.basename(manifest.root)}") for manifest in manifests]
@@ -85,8 +81,8 @@ class RemoteNode:
         for folder in made:
             self._places[folder] = place_below(f"{depot.folder}/runs", folder)
             self._runs.add(self._places[folder])
-        anchors = {self._base, os.path.join(self._base, "runs")} if self._base else set()
-        apart = {os.path.join(self._base, name) for name in _IN_BASE} if self._base else set()
+        anchors = {self._site.folder, os.path.join(self._site.folder, "runs")} if self._site.folder else set()
+        apart = {os.path.join(self._site.folder, name) for name in _IN_BASE} if self._site.folder else set()
         needs = needs_of(jobs, made, anchors, apart)
         self._places |= {path: depot.place_of(path) for path in anchors if path not in self._places}
         new = [path for path in (*needs.environments, *needs.trees) if path not in self._sent]
@@ -94,7 +90,7 @@ class RemoteNode:
         for python in needs.pythons:
             self._places[python] = python_there(_version_of_program(python), python, self._connection, self._found)
         if trees:
-            pushed = depot.push(trees, telling(listener, self._connection.node.name))
+            pushed = depot.push(trees, push_progress(listener, self._connection.node.name))
             notes += [*needs.notes, *pushed.notes]
         self._sent.update(new, (tree.manifest.root for tree in trees))
         if isinstance(listener, Observer):
@@ -112,14 +108,14 @@ class RemoteNode:
         )
         self._places |= {path: depot.place_of(path) for path in (*paths, *plain)}
         trees = [
-            Tree(read_manifest(path, self._digests, excluded=(*excluded, *environments)), self._places[path])
+            Tree(read_manifest(path, self._site.digests, excluded=(*excluded, *environments)), self._places[path])
             for path in plain
         ]
         notes: list[str] = []
         for environment in outside:
             version = version_of(environment)
             python = python_there(version, f"the environment {environment}", self._connection, self._found)
-            manifest, doubts = environment_manifest(environment, self._places, python, self._digests)
+            manifest, doubts = environment_manifest(environment, self._places, python, self._site.digests)
             trees.append(Tree(manifest, self._places[environment]))
             notes += doubts
         return trees, notes
@@ -146,7 +142,7 @@ class RemoteNode:
 
 
 def _own_code() -> list[str]:
-    """The packages that the agent needs, side by side, and the entry points of its own."""
+    """The packages that the agent needs, side by side, and their entry points."""
     found = [os.path.dirname(AGENT_FOLDER), own_metadata()]
     for name in ("benchprobe", "msgspec", "pynvml"):
         spec = importlib.util.find_spec(name)

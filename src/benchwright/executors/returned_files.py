@@ -11,7 +11,7 @@ from benchwright.core.private_files import open_to_append
 
 
 class ReturnedFiles:
-    """What came back of one job. Whatever arrived stays, if the node is lost."""
+    """Files that came back from one job. They are kept if the node is lost."""
 
     def __init__(self, job: Job) -> None:
         self._paths = {"stream": job.stream, "log": job.log, "log.gz": f"{job.log}.gz"}

@@ -255,7 +255,7 @@ def end_allocations(folder: str) -> list[str]:
 
 
 def open_executor(argument: str, site: Site) -> Executor:
-    """`--on slurm[:PARTITION]`: an allocation of its own. `--on slurm:job=ID`: one that you have."""
+    """`--on slurm[:PARTITION]`: a new allocation. `--on slurm:job=ID`: one that you have."""
     job = argument.removeprefix(_JOB) if argument.startswith(_JOB) else None
     if job is not None and not job.isdigit():
         raise InvalidInput(f"'{job}' is not the number of a job", where="--on slurm", remedy="write slurm:job=1234")

@@ -49,7 +49,7 @@ _HOPELESS = re.compile(
 
 
 class JobState(msgspec.Struct, frozen=True):
-    """What squeue says about a job. `reason`: why it waits, or how it ended. `nodes`: as a list expression, n[1-2]."""
+    """The state of a job in squeue. `reason`: why it waits, or how it ended. `nodes`: as a list expression, n[1-2]."""
 
     state: str
     reason: str = ""
@@ -111,7 +111,7 @@ def hostnames(nodes: str) -> list[str]:
 
 
 def count_nodes(partition: str) -> int:
-    """Of a partition, or of the default one: those that are up."""
+    """The nodes of a partition, or of the default one, that are up."""
     words = ["sinfo", "--noheader", "--responding", "--states=idle,mixed,allocated,completing", "--format=%P|%D"]
     done = _run([*words, *([f"--partition={partition}"] if partition else [])])
     rows = [line.partition("|") for line in done.stdout.split()]
@@ -163,7 +163,7 @@ def _holds(nodes: str, node: str) -> bool:
 
 class JobWatch:
     """Follows jobs. `signs`: their numbers, each with the file to which a new holder writes its nodes, on a file system that is
-    shared. squeue is asked about those that wrote none, all in one question, at most once in half a minute. `at_once`: they are
+    shared. squeue is asked about jobs that wrote none, all in one question, at most once in half a minute. `at_once`: they are
     not ours, and it is asked now, about everybody's."""
 
     def __init__(self, signs: Mapping[str, str], *, at_once: bool = False) -> None:
@@ -178,7 +178,7 @@ class JobWatch:
         self._signs.pop(number, None)
 
     def look(self) -> dict[str, JobState]:
-        """What is new, by the number of the job."""
+        """Changes, by the number of the job."""
         found = {}
         for number, sign in self._signs.items():
             if sign and (nodes := _whole_line(sign)):

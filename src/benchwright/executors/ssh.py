@@ -26,7 +26,7 @@ from benchwright.core.machine import Machine
 from benchwright.core.system import Node, System
 from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
 from benchwright.executors.agent_process import SILENCE_S, AgentProcess, agent_words, listen, new_token
-from benchwright.executors.base import Listener
+from benchwright.executors.base import Listener, Site
 from benchwright.executors.connection import Look, Visit, read_look, wait_for
 from benchwright.executors.lease import LeaseKeeper
 from benchwright.executors.local import HERE
@@ -42,7 +42,7 @@ _SWEEP_WAIT_S = 10.0  # for supervisors without an agent to end their jobs thems
 
 
 class ClusterExecutor(AgentExecutor):
-    """Before anything runs, `folder` and the folders of the jobs are checked to be shared; else they are sent.
+    """Before anything runs, the site's folder and the folders of the jobs are checked to be shared; else they are sent.
 
     The jobs of one `run` start together, and only if all their nodes can be used. If a node is lost later, its jobs get
     outcomes that say so; the other nodes go on.
@@ -53,21 +53,19 @@ class ClusterExecutor(AgentExecutor):
         system: System,
         python: str = sys.executable,
         *,
-        folder: str | None = None,
-        remote_dir: str | None = None,
+        site: Site | None = None,
         ssh: Sequence[str] = ("ssh",),
     ) -> None:
         super().__init__()
         self._system = system
         self._python = python
-        self._folder = folder
+        self._site = site or Site()
         self._connections = {
             node.name: connection_to(node, system.sshkey, python, ssh) for node in system.nodes if not node.local
         }
         self._here = {HERE, *(node.name for node in system.nodes if node.local)}
         self._machines: dict[str, Machine] = {}
         self._shared: set[tuple[str, str]] = set()  # (node, folder) that were checked
-        self._remote_dir = remote_dir
         self._apart: dict[str, RemoteNode] = {}  # nodes that share no file system with this machine
         self.without_python: set[str] = set()  # nodes that can run plain programs only
         self._left_behind: set[str] = set()  # nodes where processes may still run
@@ -131,7 +129,7 @@ class ClusterExecutor(AgentExecutor):
         return HERE if job.node in self._here else job.node
 
     def _is_apart(self, node: str) -> bool:
-        """What a prepare script makes is sent to nodes that do not see it: it runs here."""
+        """Prepare scripts run here; their files are sent to nodes that do not see them."""
         if node in self._connections and node not in self._machines:
             self._look_at([node], (), ())  # why it cannot be used is said when something is to run there
         return node in self._apart
@@ -203,7 +201,7 @@ class ClusterExecutor(AgentExecutor):
         """
         if not nodes:
             return {}
-        folders = list(dict.fromkeys([*folders, *([self._folder] if self._folder else [])]))
+        folders = list(dict.fromkeys([*folders, *([self._site.folder] if self._site.folder else [])]))
         token = new_token()
         files = [os.path.join(folder, f".node-check-{token}") for folder in folders]
         try:
@@ -238,9 +236,7 @@ class ClusterExecutor(AgentExecutor):
         problems: dict[str, str] = {}
         for name in nodes:
             connection = self._connections[name]
-            node = RemoteNode(
-                connection, base=self._folder, remote_dir=self._remote_dir, stopped=lambda: self._stops > 0
-            )
+            node = RemoteNode(connection, self._site, stopped=lambda: self._stops > 0)
             try:
                 node.outfit()
             except CannotMeasure as error:
@@ -269,7 +265,7 @@ class ClusterExecutor(AgentExecutor):
         return self._await(new)
 
     def _await(self, nodes: Sequence[str]) -> dict[str, str]:
-        """Until the agents of these nodes have answered; drops those that do not, and returns why."""
+        """Until the agents of these nodes have answered; drops the others, and returns why."""
         deadline = time.monotonic() + _START_S
         problems: dict[str, str] = {}
         while not self._stops:

@@ -33,7 +33,7 @@ _MEANINGS = (
 
 
 class SshConnection(Connection):
-    """`key`: the private key; None: those that ssh finds. `program`: the command `ssh`, with options of its own."""
+    """`key`: the private key; None: ssh's default keys. `program`: the command `ssh`, with its options."""
 
     def __init__(self, node: Node, key: str | None, python: str, program: Sequence[str] = ("ssh",)) -> None:
         super().__init__(node, python)

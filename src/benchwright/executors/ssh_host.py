@@ -6,7 +6,6 @@ plain programs.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -82,7 +81,7 @@ class HostExecutor:
     def _choose(self) -> Executor:
         site = self._site
         system = System(nodes=(self._node,), sshkey=site.system.sshkey)
-        cluster = _OneNode(system, folder=site.folder, remote_dir=site.remote_dir, ssh=self._ssh)
+        cluster = _OneNode(system, site=site, ssh=self._ssh)
         with ExitStack() as trial:
             trial.enter_context(cluster)
             self._chosen = cluster  # so that it can be stopped
@@ -95,10 +94,9 @@ class HostExecutor:
             else:
                 self._open.push(trial.pop_all())
                 return cluster
-        digests = None if site.folder is None else os.path.join(site.folder, "artifacts", "digests")
         connection = connection_to(self._node, site.system.sshkey, _PYTHON, self._ssh)
         return self._open.enter_context(
-            BoardExecutor(ShellBoard(connection, site.remote_dir, digests), base=site.folder)
+            BoardExecutor(ShellBoard(connection, site.remote_dir, site.digests), base=site.folder)
         )
 
 
@@ -110,7 +108,7 @@ def open_executor(argument: str, site: Site) -> Executor:
             raise InvalidInput(
                 "no system file names a node", where="--on ssh", remedy="write --on ssh:HOST, or give --system FILE"
             )
-        return ClusterExecutor(site.system, folder=site.folder, remote_dir=site.remote_dir)
+        return ClusterExecutor(site.system, site=site)
     system = site.system if site.system.nodes or site.system.sshkey else site.named_system()
     via = next((node for node in system.nodes if node.via and node.name == argument), None)
     return HostExecutor(via or node_named(argument), msgspec.structs.replace(site, system=system))
@@ -123,7 +121,7 @@ def open_nodes(on: str, site: Site) -> ClusterExecutor:
         named = {node.name: node for node in site.system.nodes}
         nodes = tuple(named.get(word) or node_named(word) for word in argument.split(","))
         system = msgspec.structs.replace(site.system, nodes=nodes)
-        return ClusterExecutor(system, folder=site.folder, remote_dir=site.remote_dir)
+        return ClusterExecutor(system, site=site)
     executor = EXECUTORS.load(name, where="--on")(argument, site)
     if not isinstance(executor, ClusterExecutor):
         raise InvalidInput(
@@ -133,7 +131,7 @@ def open_nodes(on: str, site: Site) -> ClusterExecutor:
 
 
 def names_nodes(on: str | None) -> bool:
-    """Whether `--on` means nodes of which there are several: for those that `open_nodes` opens."""
+    """Whether `--on` names several nodes, which `open_nodes` opens."""
     return on is not None and on.partition(":")[0] in ("ssh", "slurm", "ray")
 
 

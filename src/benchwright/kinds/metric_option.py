@@ -53,8 +53,8 @@ def parse_metric_option(text: str) -> MetricSpec:
     kind, pattern = _kind_and_pattern(name, match[3])
     options = _options(match[2] or "", text)
     aggregate = options.get("aggregate", "median")
-    told_by_pattern = kind == REGEX and aggregate != "count"  # a number of matches is no percentage
-    unit = options.get("unit") or (guess_unit(pattern) if told_by_pattern else None)
+    unit_in_pattern = kind == REGEX and aggregate != "count"  # a number of matches is no percentage
+    unit = options.get("unit") or (guess_unit(pattern) if unit_in_pattern else None)
     direction = options.get("direction")
     return MetricSpec(
         name=name,

@@ -176,7 +176,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wait: Annotated[float | None, _row(HOW, "--wait", metavar="TIME", parse=values.wait, of_target=False,
         help="Give up if the scheduler has granted no nodes after this time, such as 1h.  [default: wait]")] = None
     platform: Annotated[str | None, _row(HOW, "--platform", metavar="NAME",
-        help="Run on every device of this platform: android, or host (also linux, mac). Each gets a run of its own. What follows a slash is kept as a label, as in android/clang.")] = None
+        help="Run on every device of this platform: android, or host (also linux, mac). Each gets a separate run. What follows a slash is kept as a label, as in android/clang.")] = None
     device_names: Annotated[tuple[str, ...], _row(HOW, "--devices", "words", "NAME,NAME", parse=values.comma_words,
         help="Only these devices, by name or hash, nodes of $BENCHWRIGHT_SYSTEM among them; see benchwright devices.")] = ()
     excluded_devices: Annotated[tuple[str, ...], _row(HOW, "--excluded-devices", "words", "NAME,NAME", parse=values.comma_words,
@@ -430,6 +430,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Options stored with a run, for resuming it: no paths of ours, and nothing that could be a secret."""
         return Options(**{name: getattr(self, name) for name in KEPT})
 
+    def shown_as(self, others: "Options") -> "Options":
+        """With what `others` say about showing output."""
+        return replace(self, show_output=others.show_output)
+
+    @property
+    def stores(self) -> bool:
+        """Whether the run is added to a store."""
+        return not self.no_store
+
     @property
     def searched(self) -> tuple[str, ...]:
         """The folders to look for scripts in: those of --search-dir, else this one for --all alone."""
@@ -479,6 +488,8 @@ KEPT = (
     *(name for name, row in OPTIONS.items() if row.kept),
     *("enough", "decision", "grace", "workers", "suite_paths", "stops_after", "sequence_digest"),
 )
+# A resumed run must agree on these: how and to whom output is shown does not change what is measured.
+COMPARED = tuple(name for name in KEPT if name not in ("show_output", "share"))
 
 OF_MODEL = (*(name for name, row in OPTIONS.items() if row.of_model), "stops_after", "sequence_digest", "builds")
 

@@ -145,20 +145,17 @@ def interleave(asked: bool | None, turns: float | None) -> bool | None:
 
 
 def turns(text: str) -> float:
-    seconds = parse_duration(text, where="--turns")
-    if seconds < 0.05:
-        raise InvalidInput(
-            f"{text} is too short", where="--turns", remedy="a turn ends at a step: give 50ms or more, such as 500ms"
-        )
-    return seconds
+    return _at_least(0.05, text, "--turns", "a turn ends at a step: give 50ms or more, such as 500ms")
 
 
 def sample_interval(text: str) -> float:
-    seconds = parse_duration(text, where="--sample-interval")
-    if seconds < 0.01:
-        raise InvalidInput(
-            f"{text} is too short", where="--sample-interval", remedy="sampling takes a few ms: give 10ms or more"
-        )
+    return _at_least(0.01, text, "--sample-interval", "sampling takes a few ms: give 10ms or more")
+
+
+def _at_least(least_s: float, text: str, where: str, remedy: str) -> float:
+    seconds = parse_duration(text, where=where)
+    if seconds < least_s:
+        raise InvalidInput(f"{text} is too short", where=where, remedy=remedy)
     return seconds
 
 

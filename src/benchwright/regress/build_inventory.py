@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.artifacts.holds import unused
 from benchwright.artifacts.inventory import LEFTOVER, CacheEntry, entry_of
-from benchwright.artifacts.objects import Told
+from benchwright.artifacts.objects import ByteProgress
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.locks import locked
 from benchwright.regress.builds import BuildMarker, clear, read_marker
@@ -37,7 +37,7 @@ class RevisionInventory:
         found = entry_of(REVISION, place.name, _name(marker), place, marker.repository)
         return msgspec.structs.replace(found, last_used=os.stat(place).st_mtime)
 
-    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+    def verify(self, entry: CacheEntry, progress: ByteProgress) -> str | None:
         """Only what git knows can be checked: a build may change the tree it is made in."""
         marker = read_marker(Path(entry.path))
         if marker is None or all(os.path.exists(place) for place in marker.built.needed):

@@ -265,7 +265,7 @@ def build_script(recipe: BuildRecipe) -> Path:
 def build_by_script(
     repository: SourceRepository, commit: Commit, recipe: BuildRecipe, cache: Path, observer: Observer, tools: Tools
 ) -> BuiltRevision:
-    """A program that is there already is used as it is, whoever built it."""
+    """An existing program is used as it is, whoever built it."""
     destination = destination_of(commit, recipe)
     making = Making(destination.parent, commit.short, observer, tools, hidden=True)
     unfinished = destination.parent.with_name(f".{commit.hash}.unfinished")

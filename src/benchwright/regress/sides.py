@@ -30,7 +30,7 @@ from benchwright.regress.revision_paths import kept_words, refuse_shared_package
 from benchwright.runner.variation import Variation, simple_variation
 from benchwright.runs.base_folder import BaseFolder
 
-# The user's working tree as a commit of its own, so that it is checked out and built as any other revision.
+# The user's working tree as a separate commit, so that it is checked out and built as any other revision.
 
 
 _MOST_NEW_BYTES = 64 << 20  # of files that git does not know yet: more are data, and would be copied

@@ -69,10 +69,10 @@ def _launches(number: int, result: Result, report: Report) -> list[str]:
     ]
     for line in efficiency_lines(report.efficiency.get(result.benchmark.name, ())):
         lines += textwrap.wrap(line, report.width, initial_indent="   ", subsequent_indent="     ")
-    told = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
-    shown = list({s.metric: s for s in told}.values())[:2]  # jobs that ran together each have theirs
+    reported = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
+    shown = list({s.metric: s for s in reported}.values())[:2]  # jobs that ran together each have theirs
     if number in report.added.headline:
-        shown = [s for s in told if s.metric in report.added.headline[number]][:1]
+        shown = [s for s in reported if s.metric in report.added.headline[number]][:1]
     for launch in result.launches:
         parts = [
             f"{readable_job(launch.job):<28}",

@@ -146,12 +146,12 @@ def _is_of_corpus(result: Result) -> bool:
 
 def _has(result: Result, labels: Sequence[tuple[str, str]]) -> bool:
     work = result.benchmark.workload
-    told: Mapping[str, str] = result.benchmark.labels
+    known: Mapping[str, str] = result.benchmark.labels
     if is_model(result):
-        told = all_labels(work, told)  # type: ignore[arg-type]
-    elif CORPUS not in told:
-        told = {**told, CORPUS: os.path.basename(os.path.dirname(os.path.abspath(result.benchmark.source)))}
-    return all(matches_label(dict(told), key, value) for key, value in labels)
+        known = all_labels(work, known)  # type: ignore[arg-type]
+    elif CORPUS not in known:
+        known = {**known, CORPUS: os.path.basename(os.path.dirname(os.path.abspath(result.benchmark.source)))}
+    return all(matches_label(dict(known), key, value) for key, value in labels)
 
 
 def _long_table(report: Report) -> ReportTable:

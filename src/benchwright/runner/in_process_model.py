@@ -108,7 +108,7 @@ def _handlers_on(*screens: TextIO) -> list[logging.StreamHandler[TextIO]]:
     return [each for each in found if isinstance(each, logging.StreamHandler) and each.stream in screens]
 
 
-# Runs the jobs of a model that this process holds: those that need the module here, the others by another executor.
+# Runs the jobs of a model that this process holds: here if they need the module, else by another executor.
 
 
 class HeldModelExecutor:

@@ -164,7 +164,7 @@ def code_of(outcomes: Iterable[MatrixOutcome]) -> int:
 
 
 class SuiteMatrix:
-    """Makes each run as `run` would with these options on top; knows which ones are there already."""
+    """Makes each run as `run` would with these options on top; knows which ones exist."""
 
     def __init__(self, order: RunOrder) -> None:
         self._order = order

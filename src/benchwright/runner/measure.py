@@ -162,7 +162,7 @@ class _Measurement:
         self.executor = executor
         self.another = another or (lambda: nullcontext(executor))
         self.on_ended = on_ended
-        self.told_ended: set[str] = set()
+        self.reported_ended: set[str] = set()
         self.shared = shared
         self.passed: set[str] = set()  # benchmarks of parts that were ended
         self.observer = observer
@@ -337,9 +337,9 @@ class _Measurement:
             return
         waiting = {job.benchmark for group in later for launch in group for job in launch}
         waiting |= {name for name, pair in self.pairs.items() if pair and pair in {self.pairs[w] for w in waiting}}
-        ended = {name for name, made in self.launches.items() if made} - waiting - self.told_ended
+        ended = {name for name, made in self.launches.items() if made} - waiting - self.reported_ended
         if ended:
-            self.told_ended |= ended
+            self.reported_ended |= ended
             self.on_ended(self._run(), ended)
 
     def _launch_group(
@@ -421,8 +421,8 @@ class _Measurement:
                 write_file(Path(path), text)
         self.observer.on_launch(number, total, jobs)
         ready = [launch for launch in group if self.hooks.before(launch, self.executor, self.observer)]
-        told = self.executor.run([job for launch in ready for job in launch], listener)
-        outcomes = {outcome.job: outcome for outcome in told}
+        finished = self.executor.run([job for launch in ready for job in launch], listener)
+        outcomes = {outcome.job: outcome for outcome in finished}
         if rest := [job for launch in group if launch[0].id not in listener.recorded for job in launch]:
             self._examine(rest, outcomes)
         return outcomes

@@ -90,7 +90,7 @@ def run(
     more to measure than what is ordered.
     """
     observer = observer or Observer()
-    if not order.options.no_store:
+    if order.options.stores:
         from benchwright.results.kept_runs import store_url
 
         store_url(order.options.store, order.base, os.environ)  # refused now, not after hours of measuring
@@ -148,7 +148,7 @@ def plan(order: RunOrder, assume_gpus: int | None = None) -> Plan:
     if not asked.interleave and all(b.workload.finds_models for b in resolved.benchmarks):
         # Only the models of a script alternate; scripts come one after the other, shuffled or not.
         options = msgspec.structs.replace(options, interleave=False)
-    site = Site(folder=str(order.base.path), remote_dir=options.remote_dir)
+    site = Site.of(options, str(order.base.path))
     with open_executor(options.on or "local", site) as executor:
         machine = executor.machine()
         if assume_gpus is not None:
@@ -238,7 +238,7 @@ def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
     """Writes what others want of a complete run; yields what went wrong, and what was added where."""
     if any(kind_of(r.benchmark).has_score for r in made.results) and (message := save_scaling(made)):
         yield message
-    if not order.options.no_store:
+    if order.options.stores:
         yield from keep_in_store(made, order.base.path, order.options.store)
     yield from deliver(made, order.deliveries)
 
@@ -254,12 +254,8 @@ def executor_for(options: Options, base: BaseFolder) -> Executor:
 
 
 def site_for(options: Options, base: BaseFolder) -> Site:
-    site = Site(
-        folder=str(base.path),
-        remote_dir=options.remote_dir,
-        nodes=options.nodes,
-        wait_s=options.wait,
-        slurm=options.slurm,
+    site = msgspec.structs.replace(
+        Site.of(options, str(base.path)), nodes=options.nodes, wait_s=options.wait, slurm=options.slurm
     )
     if options.suite_paths is not None:
         return msgspec.structs.replace(site, system=options.suite_paths.system)

@@ -102,7 +102,7 @@ def check_file(path: str, kind: str | None = None) -> CheckedFile:
     """Reads the file at `path` as what it is: a suite, a system or scaling file, a task file, a specification, a script; or as a `kind`."""
     path = shipped_file(path)
     try:
-        if _is_zoo(path):
+        if is_zoo_target(path):
             return _check_targets(path, "zoo")
         if os.path.isdir(path):
             path = file_in(path)
@@ -124,10 +124,6 @@ def check_file(path: str, kind: str | None = None) -> CheckedFile:
         return _check_tasks(path) if kind == "tasks" else _check_targets(path, kind)
     except InvalidInput as error:
         return CheckedFile(path, kind, errors=(error,))
-
-
-def _is_zoo(target: str) -> bool:
-    return is_zoo_target(target)
 
 
 def _kind_of(path: str) -> str:

@@ -23,7 +23,7 @@ from benchwright.core.status import Reason, Status
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.run_folder import RunFolder
 
-DISCOVERY = "discovery"  # in a run's folder: what scripts told, and what was found in them
+DISCOVERY = "discovery"  # in a run's folder: output of the scripts, and the models found in them
 _BLOCK_BYTES = 1 << 16
 _POLL_S = 0.2
 _KEPT_LINES = 200  # of each failed launch, in a store

@@ -73,7 +73,7 @@ def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], options: O
         stored,
         benchmarks=tuple(_with_secrets(b, again.get(b.name), scripts) for b in stored.benchmarks),
         asked=tuple(again.get(b.name, b) for b in stored.asked),
-        options=replace(stored.options, show_output=options.show_output),
+        options=stored.options.shown_as(options),
     )
     check_workers(complete.benchmarks, complete.options)
     if not benchmarks and stored.left_out:

@@ -17,7 +17,7 @@ from benchwright.core.run import Plan
 from benchwright.core.secrets import redact_body, redact_text, redact_words
 from benchwright.core.status import Reason
 from benchwright.core.stored_file import Unreadable, decode_stored_json, short
-from benchwright.options.table import KEPT, Options
+from benchwright.options.table import COMPARED, Options
 
 PLAN_VERSION = 1
 JOBS_VERSION = 1
@@ -73,11 +73,9 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         for name in before:
             if name in after:
                 lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))
-        shown = ("show_output", "share")  # how and to whom output is shown does not change what is measured
-        for field in KEPT:
-            if field not in shown:
-                old, new = (_setting(s, field) for s in (self.options, options))
-                lines += _value_differences(field, old, new)
+        for field in COMPARED:
+            old, new = (_setting(s, field) for s in (self.options, options))
+            lines += _value_differences(field, old, new)
         return lines
 
 

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError
 
 from benchwright.core.errors import ForeignStore, InvalidInput, NoStoreYet, StoreTrouble, did_you_mean
 from benchwright.core.stored_file import open_stored
-from benchwright.store.errors import told_in_words
+from benchwright.store.errors import errors_in_words
 
 CONNECT_TIMEOUT_S = 10
 BUSY_TIMEOUT_S = 30  # enough for eight writers on a busy machine
@@ -218,7 +218,7 @@ def retire_file(path: Path) -> None:
 @contextmanager
 def reading(engine: Engine, where: str) -> Iterator[Connection]:
     """A connection that sees one state of the store, whatever others write in the meantime."""
-    with told_in_words(where), engine.connect() as connection:
+    with errors_in_words(where), engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
         yield connection
@@ -227,7 +227,7 @@ def reading(engine: Engine, where: str) -> Iterator[Connection]:
 @contextmanager
 def writing(engine: Engine, where: str) -> Iterator[Connection]:
     """A transaction: its changes are made when the block ends, or not at all if it fails."""
-    with told_in_words(where), engine.connect() as connection:
+    with errors_in_words(where), engine.connect() as connection:
         connection = connection.execution_options(benchwright_writes=True)
         with connection.begin():
             if engine.dialect.name == "postgresql":

@@ -52,7 +52,7 @@ _POSTGRESQL = {
 
 
 @contextmanager
-def told_in_words(where: str) -> Iterator[None]:
+def errors_in_words(where: str) -> Iterator[None]:
     """Turns what SQLAlchemy and its drivers raise into StoreTrouble."""
     try:
         yield

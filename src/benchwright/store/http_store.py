@@ -212,7 +212,7 @@ class HttpStore:
     def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
         for start in range(0, len(uids), _TOGETHER):
             some = [plain(uid) for uid in uids[start : start + _TOGETHER]]
-            # On a connection of its own: between two runs, the caller may ask for something else.
+            # On a separate connection: between two runs, the caller may ask for something else.
             with HttpStore(self._url, "", self._patience_s) as beside:
                 beside._headers = self._headers
                 answer = beside._asked("POST", "/load", *_as_json(some))

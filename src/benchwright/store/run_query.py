@@ -1,4 +1,4 @@
-"""Which runs a RunFilter finds: as SQL for those in the store, and directly for those that are only on disk."""
+"""Which runs a RunFilter finds: as SQL for runs in the store, and directly for runs only on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store in SQL: SQLite in a file of its own, PostgreSQL for many machines. Both go through SQLAlchemy Core."""
+"""The store in SQL: SQLite in a single file, PostgreSQL for many machines. Both go through SQLAlchemy Core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchwright.core.stored_file import Unreadable
 from benchwright.store import schema
 from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
 from benchwright.store.connection import Database, connect, no_store_yet, read_url, reading, set_up_file, writing
-from benchwright.store.errors import told_in_words
+from benchwright.store.errors import errors_in_words
 from benchwright.store.ingest import insert_or, logs_of, pack_entry, pack_received, pack_run, put_runs, put_summaries
 from benchwright.store.integrity import duplicates, problems, samples_of
 from benchwright.store.migrations import load_alembic, upgrade
@@ -248,7 +248,7 @@ class SqlStore:
         self._version = schema.VERSION
 
     def _summarize(self, connection: Connection) -> None:
-        """Derives the summaries of runs that have none, or by other rules; of those that can be read."""
+        """Derives the summaries of readable runs that have none, or outdated ones."""
         r = schema.runs.c
         missing = connection.execute(select(r.key, r.id).where(r.summarized != SUMMARY_RULES).order_by(r.key)).all()
         for start in range(0, len(missing), _FILLED_AT_ONCE):
@@ -264,7 +264,7 @@ class SqlStore:
     @contextmanager
     def server_lock(self) -> Iterator[bool]:
         """Whether nobody else holds this lock of the PostgreSQL database, which ends with its connection."""
-        with told_in_words(self.where), self._engine.connect() as connection:
+        with errors_in_words(self.where), self._engine.connect() as connection:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
             got = bool(connection.execute(select(func.pg_try_advisory_lock(_SERVER_LOCK))).scalar())
             try:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.statistics.alpha_spending import levels_at
 from benchwright.analysis.statistics.distributions import student_limit
 from benchwright.analysis.statistics.launch_noise import freedom, students
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
+from benchwright.analysis.statistics.spending_function import levels_at
 
 LOOKS = [look / 20 for look in look_schedule(20)]
 NOISE = st.floats(-0.2, 0.2)

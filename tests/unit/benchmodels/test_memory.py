@@ -35,7 +35,7 @@ class Cuda:
 
 def test_each_phase_has_its_own_peak_and_the_whole_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = Cuda()
-    monkeypatch.setattr(memory, "_cuda", lambda: cuda)
+    monkeypatch.setattr(memory, "used_cuda", lambda: cuda)
     peak = memory.PeakMemory()
     cuda.allocate(100)
     peak.end_phase("load")
@@ -49,14 +49,14 @@ def test_each_phase_has_its_own_peak_and_the_whole_the_largest(monkeypatch: pyte
 
 
 def test_torch_and_the_driver_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_cuda", Cuda)
+    monkeypatch.setattr(memory, "used_cuda", Cuda)
     view = memory.PeakMemory().device_view(alone=True)
     assert view == {"memory.device_reserved": 1000, "memory.device_driver": 2000, "memory.device_fragmentation": 0.25}
     assert "memory.device_driver" not in memory.PeakMemory().device_view(alone=False), "a neighbour has a context there"
 
 
 def test_without_a_device_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_cuda", lambda: None)
+    monkeypatch.setattr(memory, "used_cuda", lambda: None)
     peak = memory.PeakMemory()
     peak.end_phase("load")
     assert (peak.device_phases, peak.device_view(alone=True), peak.device_bytes()) == ({}, {}, None)

@@ -49,8 +49,8 @@ class Node:
         return made
 
     def cluster(self, ssh: Sequence[str] | None = None, **fields: Any) -> ClusterExecutor:
-        fields = {"folder": str(self.ours / "base"), **fields}
-        return ClusterExecutor(self.server.system(), ssh=ssh or self.server.client, **fields)
+        site = Site(**{"folder": str(self.ours / "base"), **fields})
+        return ClusterExecutor(self.server.system(), site=site, ssh=ssh or self.server.client)
 
     def job(self, folder: Path, *argv: str, **fields: Any) -> Job:
         given = {"cwd": str(folder / "bench"), "grace_s": 1.0, "node": "far", "env": {"APART_TEST": str(folder)}}

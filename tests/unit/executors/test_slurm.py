@@ -217,6 +217,7 @@ def test_a_holder_that_nobody_uses_ends(cluster, site, monkeypatch):
     slurm_commands.submit(1, "", ["--time=10"], "benchwright-alone", "")
     wait_until(lambda: "RUNNING" in cluster.call("squeue", "--noheader", "--format=%T"), "it runs")
     wait_until(lambda: cluster.jobs() == [], "it has ended", 30)
+    assert cluster.jobs() == []
 
 
 def test_a_holder_lives_as_long_as_its_agent(cluster, site, make_job, monkeypatch):

@@ -171,13 +171,13 @@ def test_without_nodes_there_is_this_machine(make_job):
 
 
 def test_a_base_folder_that_cannot_be_written_is_said_before_anything_runs(server):
-    made = ClusterExecutor(server.system(), ssh=server.client, folder="/proc/nothing")
+    made = ClusterExecutor(server.system(), ssh=server.client, site=Site(folder="/proc/nothing"))
     with made as executor, pytest.raises(CannotMeasure, match="/proc/nothing"):
         executor.machines()
 
 
 def test_files_of_the_check_do_not_stay(open_cluster, make_job, tmp_path):
-    open_cluster(folder=str(tmp_path / "base")).run([make_job("true")], Listener())
+    open_cluster(site=Site(folder=str(tmp_path / "base"))).run([make_job("true")], Listener())
     assert list((tmp_path / "base").iterdir()) == []
     assert not [path for path in (tmp_path / "run").iterdir() if "check" in path.name]
 
@@ -258,7 +258,7 @@ def test_a_host_that_does_not_answer(open_cluster, server, make_job):
 
 @pytest.mark.long
 def test_a_python_that_is_not_there_is_replaced_by_another(open_cluster, make_job, tmp_path):
-    executor = open_cluster(python="/no/such/python", remote_dir=str(tmp_path / "there"))
+    executor = open_cluster(python="/no/such/python", site=Site(remote_dir=str(tmp_path / "there")))
     [outcome] = executor.run([make_job("true")], Listener())
     assert (outcome.exit_code, outcome.detail) == (0, None)
     assert (tmp_path / "there" / "placed").is_dir()
@@ -307,7 +307,7 @@ def test_a_folder_that_is_not_shared_is_sent(open_cluster, server, make_job, tmp
     (tmp_path / "bench").mkdir()
     body = f"words = {list(server.client)} + [w.replace('node-check', 'other') for w in sys.argv[1:]]\nos.execvp('ssh', words)"
     job = make_job("pwd", cwd=str(tmp_path / "bench"))
-    [outcome] = open_cluster(ssh=stand_in(tmp_path, body), remote_dir=str(there)).run([job], Listener())
+    [outcome] = open_cluster(ssh=stand_in(tmp_path, body), site=Site(remote_dir=str(there))).run([job], Listener())
     assert (outcome.exit_code, outcome.detail) == (0, None)
     assert gzip.decompress(Path(job.log + ".gz").read_bytes()).decode().startswith(f"{there}/placed/")
 

@@ -10,7 +10,7 @@ import torch
 from builders import launch, measurement
 from comparable_runs import benchmark
 
-from benchmodels.measure.operators import operators
+from benchmodels.measure.model_measurement import operators
 from benchmodels.runtimes.base import Inputs
 from benchmodels.runtimes.parts.torch_session import profiled
 from benchwright.analysis.operator_times import explain_operators

@@ -74,23 +74,23 @@ def _allow(backends: Any, kinds: Collection[str], on: bool) -> None:
             switch.fp32_precision = TF32 if on else "ieee"
 
 
-def as_seen(told: Arithmetic, error: Optional[float], own: Optional[float]) -> Tuple[Arithmetic, Optional[str]]:
+def as_seen(stated: Arithmetic, error: Optional[float], own: Optional[float]) -> Tuple[Arithmetic, Optional[str]]:
     """Corrected by the measured error, since a library need not use TF32 where it may; with a note for the reader.
 
     `error`: relative, of the outputs; `own`: that of the model in float32 on the CPU. None or 0: nothing can be said.
     """
-    if told.precision not in (FP32, TF32) or not error or not own:
-        return told, None
-    if told.kinds and error < AS_IN_FP32 * own:
-        where = " and ".join(told.kinds)
+    if stated.precision not in (FP32, TF32) or not error or not own:
+        return stated, None
+    if stated.kinds and error < AS_IN_FP32 * own:
+        where = " and ".join(stated.kinds)
         text = f"TF32 is allowed in {where}, but the error of {error:.1g} is that of float32, so it was not used"
         return Arithmetic(FP32), text
-    if not told.kinds and error > AS_IN_TF32 * own:
+    if not stated.kinds and error > AS_IN_TF32 * own:
         text = (
             f"the error of {error:.1g} is {error / own:,.0f} times the model's own in float32, as if computed in TF32"
         )
-        return told, f"{text}, which the settings do not allow"
-    return told, None
+        return stated, f"{text}, which the settings do not allow"
+    return stated, None
 
 
 def arithmetic(precision: str, allowed: Collection[str], work: Mapping[str, float]) -> Arithmetic:

@@ -94,9 +94,9 @@ def main(words: Sequence[str]) -> int:
     return int(bool(troubles))
 
 
-def _say(**told: object) -> None:
+def _say(**answer: object) -> None:
     try:
-        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
     except OSError:
         pass  # nobody listens any more; the clocks matter
@@ -106,23 +106,23 @@ class ClockLock:
     """Locks the clocks of this machine's GPUs, from a separate process. CannotLock if that is impossible."""
 
     def __init__(self, wanted: str, command: Sequence[str] = (sys.executable, "-m", _MODULE)) -> None:
-        # In a session of its own: Ctrl-C is for the run, and this must outlive it.
+        # In a separate session: Ctrl-C is for the run, and this must outlive it.
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self._holder = subprocess.Popen([*command, wanted], text=True, start_new_session=True, **pipes)  # type: ignore[call-overload]
-        told = self._answer(_ANSWER_S)
-        if "clocks" not in told:
+        answer = self._answer(_ANSWER_S)
+        if "clocks" not in answer:
             self._end()
-            raise CannotLock(str(told.get("error") or "the process that locks them did not answer"))
-        self.clocks: list[int] = told["clocks"]
+            raise CannotLock(str(answer.get("error") or "the process that locks them did not answer"))
+        self.clocks: list[int] = answer["clocks"]
 
     def close(self) -> str | None:
         """Gives them back; what went wrong."""
         self._holder.stdin.close()
-        told = self._answer(_ANSWER_S)
+        answer = self._answer(_ANSWER_S)
         self._end()
-        if told.get("unlocked"):
+        if answer.get("unlocked"):
             return None
-        return f"the clocks of the GPUs may still be locked ({told.get('error') or 'their holder was killed'}): run nvidia-smi -rgc"
+        return f"the clocks of the GPUs may still be locked ({answer.get('error') or 'their holder was killed'}): run nvidia-smi -rgc"
 
     def _end(self) -> None:
         for pipe in (self._holder.stdin, self._holder.stdout):
@@ -133,10 +133,10 @@ class ClockLock:
         if not select.select([self._holder.stdout], [], [], patience_s)[0]:
             return {}
         try:
-            told: dict[str, Any] = json.loads(self._holder.stdout.readline())
+            answer: dict[str, Any] = json.loads(self._holder.stdout.readline())
         except ValueError:  # it ended without a word
             return {}
-        return told
+        return answer
 
 
 if __name__ == "__main__":

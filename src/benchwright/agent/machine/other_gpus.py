@@ -51,8 +51,8 @@ def amd_gpus(smi: Any) -> list[dict[str, Any]]:
         return []
 
 
-def _amd_name(told: dict[str, Any]) -> str:
-    name = str(told["market_name"])
+def _amd_name(info: dict[str, Any]) -> str:
+    name = str(info["market_name"])
     return name if name.startswith("AMD") else f"AMD {name}"
 
 

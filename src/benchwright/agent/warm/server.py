@@ -48,9 +48,9 @@ class WarmServer:
 
     def await_ready(self, stopped: Callable[[], bool]) -> None:
         """Until it has imported everything. Raises NotWarm; also if we are asked to stop meanwhile."""
-        told = self._answer(PATIENCE_S, stopped)
-        if "ready" not in told:
-            raise NotWarm(str(told.get("failed")))
+        answer = self._answer(PATIENCE_S, stopped)
+        if "ready" not in answer:
+            raise NotWarm(str(answer.get("failed")))
 
     def fork(
         self,
@@ -70,10 +70,10 @@ class WarmServer:
                     socket.send_fds(self._control, [b"fork"], fds)
                 except OSError as error:
                     raise NotWarm(f"it is gone: {error.strerror}") from error
-            told = self._answer(_ANSWER_S, stopped)
-            if "pid" not in told:
-                raise NotWarm(str(told.get("failed")))
-            pid = int(told["pid"])
+            answer = self._answer(_ANSWER_S, stopped)
+            if "pid" not in answer:
+                raise NotWarm(str(answer.get("failed")))
+            pid = int(answer["pid"])
             forked(pid)
             changes = {name: environment[name] for name in OF_ONE_JOB if name in environment}
             order = {"argv": job.argv, "cwd": job.cwd, "env": changes, "supervisor": os.getpid()}

@@ -17,11 +17,11 @@ from benchwright.analysis.comparison.disturbances import DisturbedPairs, disturb
 from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures
 from benchwright.analysis.comparison.sides import Values, noted
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES, too_few_left
-from benchwright.analysis.statistics.alpha_spending import levels_at
 from benchwright.analysis.statistics.dependence import trend_chance
 from benchwright.analysis.statistics.drift import ALARM
-from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg
+from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg, exp_or_inf
 from benchwright.analysis.statistics.sequential import Looked, Pair, PairedTest, look_schedule
+from benchwright.analysis.statistics.spending_function import levels_at
 from benchwright.core.comparison import LEFT_OUT, Comparison, Effect, Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.metric import Direction, margin_for
@@ -171,7 +171,7 @@ def _looked_rows(
         ]
         test = PairedTest(pairs)
         ratios = tuple(b / a for a, b in zip(values.control, values.treatment, strict=True))
-        effect = replace(effect, ratio=_exp(test.estimate), pairs=ratios)
+        effect = replace(effect, ratio=exp_or_inf(test.estimate), pairs=ratios)
         if trend_chance(ratios) <= ALARM:
             drifted = Note(text="the ratio drifted over the blocks", kind="drift")
             effect = replace(effect, doubts=(*effect.doubts, drifted))
@@ -206,7 +206,7 @@ def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[flo
 
 def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, course: Course) -> ComparedRow:
     """Says which pairs do not count, and whether too few do."""
-    effect, note = disturbed.told(row.effect, course.blocks)
+    effect, note = disturbed.judged(row.effect, course.blocks)
     counting = min(*effect.launches, course.blocks - len(disturbed.blocks(effect.metric, effect.unit)))
     if row.looked is None and effect.verdict is Verdict.INCONCLUSIVE and counting < FEWEST_LAUNCHES:
         effect = replace(effect, advice=_too_few(counting, course, left=note is not None))
@@ -231,7 +231,9 @@ def _more(course: Course) -> str:
 def _judged(effect: Effect, looked: Looked, q_value: float, level: float, margin: float, more: str) -> Effect:
     low, high = looked.bounds(level)
     limit = math.log1p(margin_for(effect.metric, margin, effect.control))
-    effect = replace(effect, interval=Interval(_exp(low), _exp(high)), p_value=looked.p_value, q_value=q_value)
+    effect = replace(
+        effect, interval=Interval(exp_or_inf(low), exp_or_inf(high)), p_value=looked.p_value, q_value=q_value
+    )
     if -limit <= low and high <= limit:
         return replace(effect, verdict=Verdict.SAME)
     if low <= 0 <= high:
@@ -252,10 +254,3 @@ def _needs(effect: Effect, estimate: float, reach: float, limit: float, more: st
 
 def _percent(fraction: float) -> str:
     return f"{fraction * 100:.2g}" if fraction < 1 else f"{fraction * 100:.0f}"
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf

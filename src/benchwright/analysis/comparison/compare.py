@@ -175,7 +175,7 @@ def compare_interleaved(
 
 def _with_left_out(row: ComparedRow, disturbed: DisturbedPairs, made: int, by_cpu_time: str) -> ComparedRow:
     """Says which pairs do not count, and whether too few do; `by_cpu_time`: the command that judges without them."""
-    effect, note = disturbed.told(row.effect, made)
+    effect, note = disturbed.judged(row.effect, made)
     if note is None:
         return row._replace(effect=effect)
     left = made - len(disturbed.blocks(effect.metric, effect.unit))

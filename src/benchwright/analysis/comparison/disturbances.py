@@ -55,7 +55,7 @@ class DisturbedPairs(NamedTuple):
         why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
         return Note(text=f"{len(kinds)} of {made} pairs do not count: their launches {why}", kind=LEFT_OUT)
 
-    def told(self, effect: Effect, made: int) -> tuple[Effect, Note | None]:
+    def judged(self, effect: Effect, made: int) -> tuple[Effect, Note | None]:
         """The effect with notes on its pairs, and on pairs that do not count."""
         if self.mended and effect.metric == DURATION:
             effect = replace(effect, basis=_BASIS)

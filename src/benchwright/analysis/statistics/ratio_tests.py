@@ -101,7 +101,7 @@ def _by_ranks(
     skip = outside if len(ordered) == size else math.floor(outside / size * len(ordered))
     low, high = (middle - factor * (middle - end) for end in (ordered[skip], ordered[len(ordered) - 1 - skip]))
     chance = _chance(ordered, _null(ordered, factor), size, at_most)
-    return RatioEstimate(_exp(middle), Interval(_exp(low), _exp(high), factor), chance)
+    return RatioEstimate(exp_or_inf(middle), Interval(exp_or_inf(low), exp_or_inf(high), factor), chance)
 
 
 def _null(ordered: Sequence[float], factor: float) -> float:
@@ -120,7 +120,7 @@ def _student(logs: Sequence[float], confidence: float) -> RatioEstimate:
     mean, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(n)
     reach = student_quantile(confidence, n - 1) * error
     chance = student_two_sided(mean / error, n - 1) if error > 0 else 0.0 if mean else 1.0
-    return RatioEstimate(_exp(mean), Interval(_exp(mean - reach), _exp(mean + reach)), chance)
+    return RatioEstimate(exp_or_inf(mean), Interval(exp_or_inf(mean - reach), exp_or_inf(mean + reach)), chance)
 
 
 def _welch(before: Sequence[float], after: Sequence[float], factor: float) -> float:
@@ -171,7 +171,7 @@ def _triangle(n: int) -> int:
     return n * (n + 1) // 2
 
 
-def _exp(value: float) -> float:
+def exp_or_inf(value: float) -> float:
     try:
         return math.exp(value)
     except OverflowError:

@@ -13,9 +13,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.statistics.alpha_spending import Levels
 from benchwright.analysis.statistics.distributions import student_limit, student_two_sided
 from benchwright.analysis.statistics.launch_noise import freedom, students
+from benchwright.analysis.statistics.spending_function import Levels
 
 _FEWEST_PAIRS = 6  # with fewer there are too few degrees of freedom
 _ENDLESS = 100.0  # as a logarithm of a ratio

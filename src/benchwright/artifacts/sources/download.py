@@ -89,7 +89,7 @@ class Download:
         self._source, self._limits, self._observer, self._name = source, limits, observer, name
         self._has_sum = has_sum
         self._began = time.monotonic()
-        self._told = self._began
+        self._reported_at = self._began
 
     def run(self, have: str | None = None) -> Sums:
         """Fetches the missing part and returns the sums of the whole. Raises CannotFetch, CannotWrite or NotModified."""
@@ -173,9 +173,9 @@ class Download:
         return hashing.sums()
 
     def _tell(self, done: int, start: int, total: int | None, now: float) -> None:
-        if now - self._told < _TELL_S:
+        if now - self._reported_at < _TELL_S:
             return
-        self._told = now
+        self._reported_at = now
         rate = (done - start) / max(now - self._began, 1e-3)
         far = format_bytes(done)
         if total:

@@ -180,12 +180,12 @@ def _labels(entries: Sequence[CacheEntry]) -> dict[str, str]:
     return {key: value for entry in entries for key, value in entry.labels.items()}
 
 
-def _build_lines(entry: CacheEntry, told: dict[str, object]) -> list[str]:
+def _build_lines(entry: CacheEntry, facts: dict[str, object]) -> list[str]:
     made = f", made {day(entry.made)}" if entry.made is not None else ""
     what = " in ".join(filter(None, (entry.runtime, entry.precision))) or "build"
     what += f" ({entry.way})" if entry.way else ""
     lines = [f"   {what}: {format_bytes(entry.size_bytes)}{made}, last used {day(entry.last_used)}"]
-    steps, parts, files = told.get("steps"), told.get("parts"), told.get("files")
+    steps, parts, files = facts.get("steps"), facts.get("parts"), facts.get("files")
     if isinstance(steps, list) and steps:
         lines.append("     " + ", ".join(f"{step['step']} {format_duration(step['seconds'])}" for step in steps))
     versions = parts.get("versions") if isinstance(parts, dict) else None

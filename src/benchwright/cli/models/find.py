@@ -108,9 +108,9 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
         resolved = runner.resolve.resolve(with_all_scripts(options, many))
     quiet = values["quiet"] or values["as_json"]
     with LocalExecutor() as executor, runner.terminal.open_progress(quiet=quiet) as progress:
-        told = discover(resolved.benchmarks, resolved.options, folder, executor, progress)
-    told = with_batches_known(resolved.benchmarks, told, options.items)
-    found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
+        discovered = discover(resolved.benchmarks, resolved.options, folder, executor, progress)
+    discovered = with_batches_known(resolved.benchmarks, discovered, options.items)
+    found = {b.name: each for b in resolved.benchmarks if (each := discovered.get(b.name) or _unread(b)) is not None}
     benchmarks = {benchmark.name: benchmark for benchmark in resolved.benchmarks}
     found = {name: _selected(benchmarks[name], each) for name, each in found.items()}
     for name, each in found.items():

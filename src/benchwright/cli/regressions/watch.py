@@ -38,7 +38,7 @@ Examples:
   benchwright watch --repo-dir ~/pytorch --frameworks-dir frameworks
       --framework caffe2 --platforms host --exec-dir programs squeezenet.json
 """
-# What a watch decides by itself, or has options of its own for.
+# Options that a watch sets itself, or replaces.
 _WITHOUT = (
     *REPLACED,
     *("interleave", "turns", "resume", "anyway", "platform", "run_type", "regressed_types"),

@@ -100,7 +100,7 @@ def _send(
     from benchwright.runs.delivery import open_deliveries
 
     if flush and runs:
-        raise InvalidInput("sends no run of its own", where="--flush", remedy="leave out the runs, or --flush")
+        raise InvalidInput("sends only runs that wait", where="--flush", remedy="leave out the runs, or --flush")
     folder = BaseFolder.choose(base, os.environ)
     deliveries = open_deliveries(Options(remote_reporter=remote or "", remote_access_token=token), folder.path)
     found: Sequence[Run] = ()

@@ -11,7 +11,7 @@ from benchwright.cli.store_options import open_results, where_options
 from benchwright.core.errors import InvalidInput
 
 try:
-    from benchwright.server import serving
+    from benchwright.server import store_server
 except ImportError as error:  # the extra is not installed
     _MISSING: ImportError | None = error
 else:
@@ -48,13 +48,13 @@ def command(
         raise InvalidInput(f"serving needs Starlette and uvicorn ({_MISSING})", where="serve", remedy=remedy)
     receivers = targets(notify)
     results = open_results(base, store)
-    place = serving.ServingPlace(host, port, tls_cert, tls_key, behind_proxy)
+    place = store_server.ServingPlace(host, port, tls_cert, tls_key, behind_proxy)
     if only_check:
-        problems = serving.problems(place, results.url, results.base.path)
+        problems = store_server.problems(place, results.url, results.base.path)
         click.echo("\n".join(problems) if problems else f"{results.where}: ready to be served at {place.url(port)}")
         return 1 if problems else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     where = results.base.path
-    serving.serve(place, results.url, where, click.echo, project=project, public=public_read, receivers=receivers)
+    store_server.serve(place, results.url, where, click.echo, project=project, public=public_read, receivers=receivers)
     return 0

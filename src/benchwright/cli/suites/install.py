@@ -66,9 +66,9 @@ Examples:
 def command(as_json: bool, quiet: bool, **values: Any) -> int:
     """Create SUITE's environments, one per install group; existing ones are reused until something changes.
 
-    With --zoo or --corpus, install what models need into the interpreter they are measured with (--python); the torch
-    that is there stays, and an install after which a library no longer imports is undone. With --own-env, into an environment
-    made for that zoo alone (of --python, --constraints).
+    With --zoo or --corpus, install what models need into the interpreter they are measured with (--python). An installed
+    torch is kept, and an install that breaks the import of a library is undone. With --own-env, install into an environment
+    for that zoo alone (of --python, --constraints).
 
     If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
     environment failed, 2 wrong suite, 3 the base folder cannot be used.

@@ -73,7 +73,7 @@ def command(
 
     finished = matrix.finished if resume else lambda run: None
     outcomes = runner.matrix.run_matrix(runs, make, finished=finished, observer=_Telling(quiet=quiet))
-    click.echo(json.dumps({"runs": [_told(x) for x in outcomes]}, indent=1) if as_json else _table(outcomes))
+    click.echo(json.dumps({"runs": [_as_json(x) for x in outcomes]}, indent=1) if as_json else _table(outcomes))
     return runner.matrix.code_of(outcomes)
 
 
@@ -96,7 +96,7 @@ def _listed(run: MatrixRun) -> dict[str, object]:
     return {"name": run.name, "options": run.options}
 
 
-def _told(outcome: MatrixOutcome) -> dict[str, object]:
+def _as_json(outcome: MatrixOutcome) -> dict[str, object]:
     found = {"status": outcome.how.value, "id": outcome.id, "exit_code": outcome.code, "detail": outcome.detail}
     return {**_listed(outcome.run), **found}
 

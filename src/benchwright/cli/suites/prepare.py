@@ -41,9 +41,10 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     """
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
-    options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
+    run = runner.requests.options_of({**values, "on": on, "show_output": show_output})
+    targets = suite_targets_of(values)
     with runner.terminal.open_progress(quiet=quiet) as progress:
-        done = prepare(suite_targets_of(values), runner.requests.options_of(values), options, progress)
+        done = prepare(targets, PrepareOptions(force=force, jobs=jobs, run=run), progress)
     return show_outcome("benchmarks", done, _text(done), as_json=as_json, log_lines=0 if show_output else _LAST_LINES)
 
 

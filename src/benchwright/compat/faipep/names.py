@@ -23,8 +23,8 @@ def file_name(name: str) -> str:
 
 def platform_of(machine: Machine) -> str:
     """The operating system and the processor, as the machine itself said; of older runs, what is known of both."""
-    told = [machine.system, machine.kernel, machine.architecture, machine.cpu]
-    words = [word for word in told if word and word != UNKNOWN]
+    parts = [machine.system, machine.kernel, machine.architecture, machine.cpu]
+    words = [word for word in parts if word and word != UNKNOWN]
     return file_name(machine.platform or "-".join(words) or UNKNOWN)
 
 

@@ -40,8 +40,8 @@ class RecordBody(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def about(self) -> dict[str, object]:
         """Fields beside the numbers."""
-        told = {"num_runs": self.num_runs, "info_string": self.info_string, "regressed": self.regressed}
-        return {key: value for key, value in told.items() if value not in (None, "")}
+        fields_given = {"num_runs": self.num_runs, "info_string": self.info_string, "regressed": self.regressed}
+        return {key: value for key, value in fields_given.items() if value not in (None, "")}
 
     @property
     def places(self) -> int:
@@ -75,7 +75,7 @@ def records_in(path: Path) -> list[RecordBody]:
         raise InvalidInput("not a file of fai-pep: it has no type and values", where=file.path, remedy=remedy)
     # Once more, with the digits of its numbers as written: converting units must not round.
     exact = json.loads(read_foreign(path).decode("utf-8-sig"), parse_float=exact_number)
-    return [shaped_record(told, digits, file.path) for told, digits in _each(file.body, exact)]
+    return [shaped_record(fields_given, digits, file.path) for fields_given, digits in _each(file.body, exact)]
 
 
 def _each(body: dict[str, Any], exact: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -85,8 +85,8 @@ def _each(body: dict[str, Any], exact: dict[str, Any]) -> Iterator[tuple[dict[st
     yield from zip(body.values(), exact.values(), strict=False)
 
 
-def shaped_record(told: Mapping[str, Any], digits: Mapping[str, Any], where: str) -> RecordBody:
-    fields = {key: value for key, value in told.items() if value is not None}
+def shaped_record(fields_given: Mapping[str, Any], digits: Mapping[str, Any], where: str) -> RecordBody:
+    fields = {key: value for key, value in fields_given.items() if value is not None}
     for key in ("values", "control_values", OWN):
         if key in fields and key in digits:
             fields[key] = digits[key]

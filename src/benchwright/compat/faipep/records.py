@@ -7,20 +7,71 @@ which values, our name and labels. Other tools skip it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 import msgspec
 
-from benchwright.compat.faipep.statistics import RecordSide, difference, summary_of
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
 from benchwright.core.run import Launch, Result
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET, number_in
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
-from benchwright.kinds.spec.results.statistics import printed_summary
+from benchwright.kinds.spec.results.statistics import ALWAYS, printed_summary, statistic
 from benchwright.kinds.spec.spec_test import ERROR
+
+USUAL = ("mean", "p0", "p10", "p50", "p90", "p100", "stdev", "MAD", "cv")
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
+
+
+def summary_of(
+    values: Sequence[float], wanted: Sequence[str] = (), printed: Mapping[str, float] = {}
+) -> dict[str, float | None]:
+    """Statistics the program `printed` itself, else the usual ones, or those `wanted` and the median.
+
+    None where one has no value; empty for no values.
+    """
+    if printed:
+        return dict(printed)
+    if not values:
+        return {}
+    names = dict.fromkeys([*wanted, ALWAYS]) if wanted else USUAL
+    return {name: _statistic(name, values) for name in names}
+
+
+class RecordSide(NamedTuple):
+    """The values of treatment or control, and the statistics that its program printed itself."""
+
+    values: Sequence[float]
+    printed: Mapping[str, float] = {}
+
+    def statistic(self, name: str) -> float | None:
+        return self.printed.get(name) if self.printed else _statistic(name, self.values)
+
+
+def difference(treatment: RecordSide, control: RecordSide, names: Iterable[str]) -> dict[str, float | None]:
+    """Treatment minus control. The p10 of the difference is the treatment's p10 minus the control's p90, and so on."""
+    found: dict[str, float | None] = {}
+    for name in names:
+        match = _PERCENTILE.fullmatch(name)
+        ours = treatment.statistic(name)
+        theirs = control.statistic(f"p{100 - float(match[1]):g}" if match else name)
+        found[name] = None if ours is None or theirs is None else ours - theirs
+    return found
+
+
+def _statistic(name: str, values: Sequence[float]) -> float | None:
+    if not all(map(math.isfinite, values)):
+        return None
+    try:
+        found = statistic(name, values)
+    except (ValueError, OverflowError):  # one that only its own tool knows, or too large a number
+        return None
+    return found if math.isfinite(found) else None
+
 
 Number = float | Decimal | str  # text: one that is not finite
 Record = dict[str, object]
@@ -44,21 +95,21 @@ class RecordSeries(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     metric: str
     unit: str
-    told: tuple[Mapping[str, object], ...] = ()  # what was printed about it, by launch
+    details: tuple[Mapping[str, object], ...] = ()  # what was printed about it, by launch
 
     @property
     def about(self) -> dict[str, object]:
-        return {name: self.told[0][name] for name in _ABOUT if self.told and name in self.told[0]}
+        return {name: self.details[0][name] for name in _ABOUT if self.details and name in self.details[0]}
 
     @property
     def printed(self) -> dict[str, float]:
         """The program's own statistics."""
-        return printed_summary(self.told)
+        return printed_summary(self.details)
 
     @property
     def runs(self) -> int | float:
         """As the program printed them, else the number of values."""
-        counts = [number_in(each.get("num_runs")) for each in self.told]
+        counts = [number_in(each.get("num_runs")) for each in self.details]
         known = [count for count in counts if count is not None]
         total = math.fsum(known) if len(known) == len(counts) and known else len(self.samples)
         return int(total) if total == int(total) else total
@@ -94,8 +145,8 @@ def series_in(result: Result) -> list[RecordSeries]:
         for m in launch.measurements:
             key = (m.metric, m.unit, tuple(sorted(m.labels.items())))
             found.setdefault(key, [None] * len(launches))[number] = m
-    told = [each for (name, _, _), each in found.items() if not name.startswith(OURS)]
-    return [_series(each, launches) for each in told or found.values()]
+    details = [each for (name, _, _), each in found.items() if not name.startswith(OURS)]
+    return [_series(each, launches) for each in details or found.values()]
 
 
 def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics: Sequence[str] = ()) -> Record:
@@ -130,51 +181,51 @@ def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics:
 
 def golden_records(result: Result) -> list[Record]:
     """Of each output that was compared with a golden one: its numbers, the golden's and their difference, element by element."""
-    told = [launch.facts.get("goldens") or {} for launch in result.counted]
+    details = [launch.facts.get("goldens") or {} for launch in result.counted]
     return [
         {"type": name, "metric": ERROR, "unit": "", **found["statistics"]}
-        for name, found in (told[-1] if told else {}).items()
+        for name, found in (details[-1] if details else {}).items()
         if found.get("statistics")
     ]
 
 
 def _launches(series: RecordSeries) -> list[Record]:
     """How many of the values each launch took, and what is not among them."""
-    told: list[Record] = []
+    details: list[Record] = []
     for m in series.of_launches:
         one: Record = {"values": 0 if m is None else len(m.samples)}
         if m is not None and m.warmup_samples:
             one["warmup_values"] = series.in_its_unit(m.warmup_samples)
         if m is not None and m.value is not None:
             one["value"] = scaled(m.value, series.places)
-        told.append(one)
-    return told
+        details.append(one)
+    return details
 
 
 def _series(of_launches: Sequence[Measurement | None], launches: Sequence[Launch]) -> RecordSeries:
     first = next(m for m in of_launches if m is not None)
     every = tuple(_as_printed(m, x) or {} for x, m in zip(launches, of_launches, strict=True) if m is not None)
-    told = next((each for each in every if each), {})
+    details = next((each for each in every if each), {})
     part = next((first.labels[name] for name in _PART if name in first.labels), NET)
     rest = [f" {key}={value}" for key, value in sorted(first.labels.items()) if key not in _PART]
     metric = LATENCY if first.metric == OP_TIME else first.metric.removeprefix(OF_OP)
     return RecordSeries(
         first=first,
         of_launches=tuple(of_launches),
-        type=str(told.get("type") or part) + "".join(rest),
-        metric=str(told.get("metric") or metric),
-        unit=str(told.get("unit") or first.unit or ""),
-        told=every,
+        type=str(details.get("type") or part) + "".join(rest),
+        metric=str(details.get("metric") or metric),
+        unit=str(details.get("unit") or first.unit or ""),
+        details=every,
     )
 
 
 def _as_printed(m: Measurement, launch: Launch) -> Mapping[str, object] | None:
     """The gatherer's note about the records that became this measurement."""
     part = m.labels.get(OP, m.labels.get("type"))
-    for told in launch.facts.get("records") or ():
-        if told.get("as") == m.metric and (part is None or told.get("type") == part):
-            found: Mapping[str, object] = told
-            if our_unit(str(told.get("unit") or "")) == m.unit:
+    for details in launch.facts.get("records") or ():
+        if details.get("as") == m.metric and (part is None or details.get("type") == part):
+            found: Mapping[str, object] = details
+            if our_unit(str(details.get("unit") or "")) == m.unit:
                 return found
     return None
 

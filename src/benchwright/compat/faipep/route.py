@@ -117,13 +117,13 @@ def _test_of(message: _Message) -> str:
 
 
 def _identity(message: _Message, text: str) -> str:
-    told = message.normal.get("message_id")
-    return told if isinstance(told, str) and told else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    given = message.normal.get("message_id")
+    return given if isinstance(given, str) and given else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _record(message: _Message, text: str) -> RecordBody:
-    told: dict[str, Any] = {key: message.normal[key] for key in _OF_RECORD[:-1] if key in message.normal}
-    told |= {key: message.int[key] for key in _COUNTS if key in message.int}
+    given: dict[str, Any] = {key: message.normal[key] for key in _OF_RECORD[:-1] if key in message.normal}
+    given |= {key: message.int[key] for key in _COUNTS if key in message.int}
     summaries: dict[str, dict[str, Any]] = {}
     for key, value in message.int.items():
         if key not in (*_NUMBERS, *_COUNTS):
@@ -131,7 +131,7 @@ def _record(message: _Message, text: str) -> RecordBody:
             summaries.setdefault(_SUMMARIES.get(prefix, "summary"), {})[key.removeprefix(prefix)] = value
     exact = json.loads(text, parse_float=exact_number)
     vectors = exact.get("normvector") or {}
-    return shaped_record({**told, **summaries, **message.normvector}, vectors, _WHERE)
+    return shaped_record({**given, **summaries, **message.normvector}, vectors, _WHERE)
 
 
 def _decoded(text: bytes, what: str) -> Any:

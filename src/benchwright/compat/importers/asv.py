@@ -203,8 +203,8 @@ def _measured(name: str, samples: list[float], about: _About) -> Measurement:
 
 def _kind(name: str, about: _About | None) -> str:
     match = _KIND.search(name)
-    told = (match[1] or match[2]).lower() if match else "track"
-    kind = _TYPES.get((about and about.type) or "", told)
+    prefix = (match[1] or match[2]).lower() if match else "track"
+    kind = _TYPES.get((about and about.type) or "", prefix)
     return "time" if kind == "timeraw" else kind
 
 

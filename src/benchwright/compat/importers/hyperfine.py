@@ -116,7 +116,7 @@ def _remarks(found: _Result) -> list[str]:
     bad = sum(1 for code in found.exit_codes if code != 0)
     if bad:
         remarks.append(
-            f"{bad} of {len(found.times)} launches had a non-zero exit code, which hyperfine was told to ignore"
+            f"{bad} of {len(found.times)} launches had a non-zero exit code, ignored on request (--ignore-failure)"
         )
     zero = sum(1 for seconds in found.times if seconds == 0)
     if zero:

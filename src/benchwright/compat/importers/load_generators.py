@@ -73,8 +73,8 @@ class VllmImporter:
     def read(self, path: Path) -> list[Run]:
         file = load(path)
         body = shaped(file.body, _VllmFile, where=file.path, tool=self.name)
-        told = {"rate": body.request_rate, "concurrency": body.max_concurrency, "requests": body.num_prompts}
-        benchmark = _benchmark(body.model_id, self.name, told)
+        given = {"rate": body.request_rate, "concurrency": body.max_concurrency, "requests": body.num_prompts}
+        benchmark = _benchmark(body.model_id, self.name, given)
         result = one_launch(benchmark, self._measurements(body), position=0)
         started = instant(body.date, "%Y%m%d-%H%M%S")
         return make_run(file, self.name, [result], machine=make_machine(), started=started)
@@ -83,8 +83,8 @@ class VllmImporter:
         failed = {i for i, text in enumerate(body.errors or ()) if text}
         firsts = [v for i, v in enumerate(body.ttfts or ()) if i not in failed]
         gaps = [v for i, each in enumerate(body.itls or ()) if i not in failed for v in each]
-        told = ((_FIRST, firsts, body.median_ttft_ms), (_GAP, gaps, body.median_itl_ms))
-        for metric, samples, middle in told:
+        given = ((_FIRST, firsts, body.median_ttft_ms), (_GAP, gaps, body.median_itl_ms))
+        for metric, samples, middle in given:
             if samples:
                 yield _time(metric, samples)
             elif middle is not None:

@@ -19,7 +19,7 @@ _OF_SYSTEM = re.compile(r"\$\{system\.([\w.]+)\}")
 
 
 class MilabenchConfig:
-    """$MILABENCH_CONFIG: the resolved entry, and what differs between the processes of a benchmark."""
+    """$MILABENCH_CONFIG: the resolved entry, with the values of each process of a benchmark."""
 
     def __init__(self, benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, run_name: str) -> None:
         system = described_system(place, facts, run_name)

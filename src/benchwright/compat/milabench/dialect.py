@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import yaml
 
 from benchwright.compat.milabench.benchfile.benchfile import BenchFacts, read_benchfile
 from benchwright.compat.milabench.configuration import MilabenchConfig
-from benchwright.compat.milabench.slurm_profiles import find_profiles
 from benchwright.compat.milabench.voir_key import VOIR, loop_rules
 from benchwright.compat.voir.company import STREAM, own_voirfile
 from benchwright.core.benchmark import Benchmark, Runner
@@ -31,6 +32,33 @@ from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.kinds.suite.read.stop_rules import LoopRules
 from benchwright.kinds.yaml.value_types import Key
 from benchwright.plan.process_slots import ProcessSlot
+
+_PLACES = ("slurm.yaml", "config/slurm.yaml", "config/clusters/slurm.yaml", "clusters/slurm.yaml")
+_REMEDY = "write NAME: [--partition=gpu, --time=60]"
+
+
+def find_profiles(folder: str) -> SlurmProfiles | None:
+    """The profiles of `milabench schedule` in the first `slurm.yaml` of `folder`, a suite's or a checkout's."""
+    file = next((path for place in _PLACES if os.path.isfile(path := os.path.join(folder, place))), None)
+    if file is None:
+        return None
+    try:
+        with open(file, encoding="utf-8") as opened:
+            body = yaml.safe_load(opened)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise InvalidInput(f"cannot be read: {why}", where=file, remedy=_REMEDY) from error
+    if not isinstance(body, dict):
+        raise InvalidInput("has no profiles", where=file, remedy=_REMEDY)
+    return SlurmProfiles(file, {str(name): _words(file, name, items) for name, items in body.items()})
+
+
+def _words(file: str, name: object, items: Any) -> tuple[str, ...]:
+    """`-w cn-d[003-004]` is one item and becomes two words."""
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise InvalidInput(f"'{name}' is not a list of options", where=file, remedy=_REMEDY)
+    return tuple(word for item in items for word in shlex.split(item))
+
 
 _PREFIX = "MILABENCH_"
 

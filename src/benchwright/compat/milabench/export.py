@@ -166,11 +166,11 @@ def _chosen(launch: Launch) -> Iterator[Measurement]:
     ranks: dict[str, list[str | None]] = {}
     for m in launch.measurements:
         ranks.setdefault(m.metric, []).append(m.labels.get("rank"))
-    first = {(metric, None if None in told else min(told, key=str)) for metric, told in ranks.items()}
+    first = {(metric, None if None in reported else min(reported, key=str)) for metric, reported in ranks.items()}
     seen: set[str] = set()
     for m in launch.measurements:
-        told = m.source in ("give", "log") or m.metric == "rate" or m.metric.endswith(".rate")
-        if told and (m.metric, m.labels.get("rank")) in first and m.metric not in seen:
+        reported = m.source in ("give", "log") or m.metric == "rate" or m.metric.endswith(".rate")
+        if reported and (m.metric, m.labels.get("rank")) in first and m.metric not in seen:
             seen.add(m.metric)
             yield m
 

@@ -75,7 +75,7 @@ class MilabenchPlan(msgspec.Struct, frozen=True):
         if server is None:
             return client
         started = started_words(server.argv, python, fill, config)
-        return (python, "-m", "benchprobe.serving", "--server", str(len(started)), *started, "--", *client)
+        return (python, "-m", "benchprobe.served_client", "--server", str(len(started)), *started, "--", *client)
 
 
 def own_plan(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, fill: Fill) -> MilabenchPlan:

@@ -13,7 +13,7 @@ OPTIONS = {
     "--ip": "name the machine with --on ssh:HOST",
     "--iterations": "use --stop N",
     "--labels": "select scripts by label: --select KEY=VALUE",
-    "--process-isolation": "leave it out: every model and runtime has a process of its own",
+    "--process-isolation": "leave it out: every model and runtime already gets a separate process",
     "--rt-args": "use --threads, --precision, --streams or --env",
     "--runtimes": "use --runtime NAME,NAME",
     "--sequence": "write a build sequence: --sequence-file FILE.py",

@@ -33,7 +33,7 @@ class MlflowExporter:
 
 
 def export_mlflow(runs: Sequence[Run], target: Path | str) -> tuple[str, ...]:
-    """Adds the runs to an SQLite file, or to the tracking server of a URL. A run that is there already is left as it is.
+    """Adds the runs to an SQLite file, or to the tracking server of a URL. Runs already in it are left unchanged.
 
     A metric has the median over launches; `.low` and `.high` the ends of its 95 % interval, `.launch` each launch as a step.
     """

@@ -40,14 +40,14 @@ class AttachedDevice(msgspec.Struct, frozen=True):
 
     @property
     def remedy(self) -> str | None:
-        """What to do before it can be used."""
+        """The remedy that makes it usable."""
         if self.is_ready:
             return None
-        return next((told for pattern, told in _MEANINGS if re.search(pattern, self.state)), "restart it")
+        return next((remedy for pattern, remedy in _MEANINGS if re.search(pattern, self.state)), "restart it")
 
 
 def attached_devices() -> list[AttachedDevice]:
-    """What `adb devices` lists, in its order; CannotMeasure if there is no adb, or it does not work."""
+    """The devices that `adb devices` lists, in its order; CannotMeasure if there is no adb, or it does not work."""
     if shutil.which("adb") is None:
         raise CannotMeasure(NO_ADB)
     try:

@@ -234,8 +234,8 @@ class _Heard(BoardOutput):
     def add_log(self, log: bytes) -> None:
         lines = [line for line in log.splitlines() if line.strip() and not line.startswith(b"--------- ")]
         lines = [line for line in lines if (of := _LOGGED_BY.match(line)) is None or int(of[1]) not in self._others]
-        told = self._lines | {rest.strip() for rest in self._rest.values()}
-        new = [line for line in lines if line.partition(b"): ")[2].strip() not in told]
+        known = self._lines | {rest.strip() for rest in self._rest.values()}
+        new = [line for line in lines if line.partition(b"): ")[2].strip() not in known]
         if new:
             before = b"\n" if any(self._rest.values()) else b""
             self._output.stderr(before + b"\n".join(new) + b"\n")

@@ -1,4 +1,4 @@
-"""What an Android device says about itself: model, system, battery, temperature, free space."""
+"""Facts that an Android device reports: model, system, battery, temperature, free space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a board can do. `BoardExecutor` turns jobs into these calls; a new way to reach boards implements `Board`.
+"""The operations of a board. `BoardExecutor` turns jobs into these calls; a new way to reach boards implements `Board`.
 
     with board:
         board.properties()
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]
 
 
 class BoardProperties(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a board before anything is sent. `free_bytes`: in its folder; None: unknown."""
+    """Facts about a board before anything is sent. `free_bytes`: in its folder; None: unknown."""
 
     machine: Machine
     free_bytes: int | None = None
@@ -96,7 +96,7 @@ class Board(Protocol):
         ...
 
     def properties(self) -> BoardProperties:
-        """What it is; asked once."""
+        """Its facts; asked once."""
         ...
 
     def push(

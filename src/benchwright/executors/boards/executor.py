@@ -34,9 +34,9 @@ from benchwright.executors.boards.base import Board, BoardCommand, BoardExit, Bo
 from benchwright.executors.observer import Observer
 from benchwright.executors.transfer.depot import place_below
 from benchwright.executors.transfer.needs import needs_of
+from benchwright.executors.transfer.push_progress import push_progress
 from benchwright.executors.transfer.relocation import Relocation
 from benchwright.executors.transfer.shell import ConnectionLost
-from benchwright.executors.transfer.telling import telling
 
 # Whether a program of this machine can run on a board of another kind.
 
@@ -223,7 +223,7 @@ class BoardExecutor:
         folder = self._board.folder
         new = {path: place_below(folder, path) for path in needs.trees if path not in self._sent}
         if new:
-            progress = telling(listener, self._board.name)
+            progress = push_progress(listener, self._board.name)
             without = made | ({self._base} if self._base is not None else set())
             notes = self._board.push({there: here for here, there in new.items()}, progress, without)
             if isinstance(listener, Observer):
@@ -254,7 +254,7 @@ class BoardExecutor:
         self._sent |= {folder: relocation.there(folder) for folder in new}
 
     def _run_one(self, record: _Record, job: Job, said: queue.SimpleQueue[Callable[[], None]]) -> None:
-        """In a thread of its own."""
+        """In a separate thread."""
         machine = self.machine()
         problem = why_not_runnable(record.job, machine.architecture)
         words = ("/bin/sh", "-c", " ".join(job.argv)) if job.shell else job.argv

@@ -1,7 +1,7 @@
 """A store of contents on another machine, and the trees made from it.
 
     objects/<sha256>-<mode>-<time>   whole, verified files
-    incoming.<token>/                files that are arriving; the next push takes those that arrived whole
+    incoming.<token>/                files that are arriving; the next push takes the whole ones
     trees/<name>                     which trees were made, and from what
     placed/…                         the trees, hard-linked to the objects
 
@@ -14,7 +14,8 @@ import hashlib
 import os
 import shlex
 import tarfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import IO
 
@@ -24,8 +25,43 @@ from benchwright.core.errors import CannotMeasure
 from benchwright.executors.boards.base import Progress
 from benchwright.executors.transfer.manifest import Entry, Manifest
 from benchwright.executors.transfer.shell import ANSWER, ConnectionLost, Reply, Shell, ask
-from benchwright.executors.transfer.sums import sum_of
 from benchwright.executors.transfer.survey import Survey
+
+_BLOCK_BYTES = 1 << 20
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def sum_of(tool: str, entry: Entry) -> str:
+    """The first word `tool` prints for this file."""
+    if tool == "sha256sum":
+        return entry.digest
+    if tool == "md5sum":
+        digest = hashlib.md5(usedforsecurity=False)
+        for block in _blocks(entry):
+            digest.update(block)
+        return digest.hexdigest()
+    return _posix_checksum(_blocks(entry))
+
+
+def _posix_checksum(blocks: Iterator[bytes]) -> str:
+    """Of `cksum`: the CRC that zlib computes, with the bits of all bytes mirrored, and the length at the end."""
+    register, length = 0xFFFFFFFF, 0
+    for block in blocks:
+        register = zlib.crc32(block.translate(_MIRRORED), register)
+        length += len(block)
+    ending = length.to_bytes((length.bit_length() + 7) // 8, "little")
+    register = zlib.crc32(ending.translate(_MIRRORED), register)
+    return str(int(f"{register:032b}"[::-1], 2))
+
+
+def _blocks(entry: Entry) -> Iterator[bytes]:
+    if entry.source is None:
+        yield entry.content
+        return
+    with open(entry.source, "rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
 
 _SPARE_BYTES = 64 << 20  # left free
 _KEPT_DAYS = 30  # for trees that nothing has used
@@ -130,7 +166,7 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """What a push did."""
+    """The outcome of a push."""
 
     sent_files: int
     sent_bytes: int
@@ -150,7 +186,7 @@ class Depot:
         self.folder = found.folder
 
     def place_of(self, path: str) -> str:
-        """Where the tree at `path` here lies there: each in a folder of its own, so that none lies inside another."""
+        """Where the tree at `path` here lies there: each in a separate folder, so that none lies inside another."""
         return place_below(f"{self.folder}/placed", path)
 
     def push(self, trees: Sequence[Tree], progress: Progress | None = None) -> Pushed:
@@ -262,7 +298,7 @@ class Depot:
 
 
 class _There(msgspec.Struct):
-    """What the store has: whole objects, whole files in an arrival, and the trees that were made."""
+    """Contents of the store: whole objects, whole files in an arrival, and the trees that were made."""
 
     objects: set[str]
     arrived: list[str]

@@ -1,4 +1,4 @@
-"""What a file or folder consists of, by content. Sums are remembered by path, size, time and inode: an unchanged tree is not
+"""The contents of a file or folder. Sums are remembered by path, size, time and inode: an unchanged tree is not
 read again."""
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class _Reader:
 
     def _take_link(self, path: str, name: str, above: tuple[str, ...]) -> None:
         target = os.readlink(path)
-        stays = not os.path.isabs(target) and _is_within(
+        stays = not os.path.isabs(target) and is_within(
             os.path.normpath(os.path.join(os.path.dirname(path), target)), self.root
         )
         if stays or self._keeps_link(name, target):
@@ -213,7 +213,7 @@ class _Reader:
             self._take_file(path, name, status)
 
 
-def _is_within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

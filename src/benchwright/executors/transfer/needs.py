@@ -11,6 +11,7 @@ from tempfile import gettempdir
 import msgspec
 
 from benchwright.core.job import Job
+from benchwright.executors.transfer.manifest import is_within
 
 # Part of the system: each machine has its own.
 _SYSTEM = (
@@ -59,7 +60,7 @@ def needs_of(
             if (
                 _is_system(path)
                 or (path in anchors and path != job.cwd)
-                or any(_is_within(path, folder) for folder in made)
+                or any(is_within(path, folder) for folder in made)
             ):
                 continue
             if venv is not None:
@@ -74,14 +75,14 @@ def needs_of(
             else:
                 trees[_whole(path)] = None
     kept = [p for p in trees if not any(_is_part(p, other, apart) for other in trees)]
-    kept = [p for p in kept if not any(_is_within(p, venv) for venv in environments)]
+    kept = [p for p in kept if not any(is_within(p, venv) for venv in environments)]
     return Needs(tuple(kept), tuple(environments), tuple(pythons), tuple(notes))
 
 
 def _is_part(path: str, tree: str, apart: Collection[str]) -> bool:
     """Whether it is sent with that tree."""
-    alone = any(_is_within(path, folder) and _is_within(folder, tree) for folder in apart)
-    return path != tree and _is_within(path, tree) and not alone
+    alone = any(is_within(path, folder) and is_within(folder, tree) for folder in apart)
+    return path != tree and is_within(path, tree) and not alone
 
 
 def _paths(job: Job) -> Iterator[str]:
@@ -124,12 +125,8 @@ def _environment(path: str) -> str | None:
 
 
 def _is_system(path: str) -> bool:
-    return any(_is_within(path, folder) for folder in _SYSTEM)
+    return any(is_within(path, folder) for folder in _SYSTEM)
 
 
 def _is_too_large(path: str) -> bool:
     return path in (*_TOO_LARGE, os.path.expanduser("~"), gettempdir())
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

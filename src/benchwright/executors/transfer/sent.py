@@ -1,4 +1,4 @@
-"""What was sent to a machine, and removing it."""
+"""Lists and removes files sent to a machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SentFiles(msgspec.Struct, frozen=True):
 
 
 def sent_files(shell: Shell, folder: str | None = None) -> SentFiles:
-    """What lies there; CannotMeasure if the machine cannot be reached."""
+    """The trees there; CannotMeasure if the machine cannot be reached."""
     place, *rest = ask(shell, _SHOW, folder or "", limit_s=_LIMIT_S, what="it was asked what it has").lines
     size = int(rest[0]) * 1024 if rest and rest[0].isdigit() else 0
     return SentFiles(folder=place, size=size, trees=rest.count("tree"))

@@ -42,7 +42,7 @@ class ConnectionLost(CannotMeasure):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What a script printed after the line `benchwright answers:`; a login may print anything before it."""
+    """Output of a script after the line `benchwright answers:`; a login may print anything before it."""
 
     text: bytes
 

@@ -1,4 +1,4 @@
-"""What another machine is and has, asked with plain POSIX sh: its folder for us, free space, tools, Pythons."""
+"""Facts about another machine, found with plain POSIX sh: its folder for us, free space, tools, Pythons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchwright.core.machine import UNKNOWN, Machine
 from benchwright.executors.transfer.shell import ANSWER, Shell, ask
 
 _SURVEY_S = 60.0
-SUMS = ("sha256sum", "md5sum", "cksum")  # the first that is there verifies what arrives
+SUMS = ("sha256sum", "md5sum", "cksum")  # the first one installed verifies transfers
 
 # $1: the folder to use; empty: one in the home. Prints `key value` lines.
 _SCRIPT = f"""\

@@ -24,7 +24,7 @@ from benchwright.core.model import (
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.build_options import as_built
-from benchwright.kinds.models.training import training_of
+from benchwright.kinds.models.training_script import training_of
 from benchwright.kinds.runtime_names import known_runtime
 from benchwright.kinds.sweep import Point, idle_parameters, named_point
 from benchwright.options.table import OF_MODEL, Options

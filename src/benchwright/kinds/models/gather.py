@@ -26,7 +26,7 @@ _OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
 _OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # meaningless for calls of a model
 _KEPT = ("model", "items", "runtime", "check", "generations", "built")
 _CUT_SHORT = (Reason.TIMED_OUT, Reason.OUT_OF_MEMORY)
-_MEASURED = "memory.host"  # told when all loops have ended
+_MEASURED = "memory.host"  # reported when all loops have ended
 _REASONS = {
     "timed_out": Reason.TIMED_OUT,
     "out_of_memory": Reason.OUT_OF_MEMORY,
@@ -54,7 +54,7 @@ class ModelGatherer(Gatherer):
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._told: dict[str, Event] = {}  # the last event of each name
+        self._events: dict[str, Event] = {}  # the last event of each name
         self._build: list[Event] = []
         self._figures: list[Measurement] = []
         self._spent = TimeSpent()
@@ -68,28 +68,28 @@ class ModelGatherer(Gatherer):
         elif name == "measured":
             self._figures.append(_figure(event))
         elif name == "failure":
-            self._told.setdefault(name, event)  # later ones are consequences
+            self._events.setdefault(name, event)  # later ones are consequences
         elif name in _KEPT:
-            self._told[name] = event
+            self._events[name] = event
 
     def measurements(self) -> list[Measurement]:
         return self._figures
 
     def interpreted(self, found: list[Measurement]) -> list[Measurement]:
         """Steps of its loop are calls; rates are in items if items per call are known."""
-        items = (self._told.get("items") or {}).get("items")
+        items = (self._events.get("items") or {}).get("items")
         known = items if isinstance(items, int) and items > 0 else None
         made = [_in_items(m, known) for m in _of_calls(found)]
-        if "generations" in self._told:
-            made += of_generations(self._told["generations"], found)
+        if "generations" in self._events:
+            made += of_generations(self._events["generations"], found)
         return made
 
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
-        if "failure" in self._told:
-            return _failed(self._told["failure"])
-        if self._model.stops_after and "built" in self._told:
+        if "failure" in self._events:
+            return _failed(self._events["failure"])
+        if self._model.stops_after and "built" in self._events:
             return None
-        check = self._told.get("check")
+        check = self._events.get("check")
         if check is not None and not check.get("ok"):
             return LaunchVerdict(Status.FAILED, Reason.INVALID, str(check.get("detail") or "its outputs are wrong"))
         wanted = "op.time" if self._model.profile else "latency"
@@ -100,12 +100,12 @@ class ModelGatherer(Gatherer):
 
     def keeps(self, verdict: LaunchVerdict, found: list[Measurement]) -> bool:
         """It ran out of time or memory while its outputs were checked: it is kept, unchecked."""
-        if verdict.reason not in _CUT_SHORT or "check" in self._told or "failure" in self._told:
+        if verdict.reason not in _CUT_SHORT or "check" in self._events or "failure" in self._events:
             return False
         if not any(m.metric == _MEASURED for m in self._figures) or not any(m.metric == "latency" for m in found):
             return False
         self._not_checked = f"not checked, so nothing is claimed: while its outputs were checked, {verdict.detail}"
-        self._told["check"] = {
+        self._events["check"] = {
             "name": "outputs",
             "ok": True,
             "claimed": False,
@@ -118,18 +118,18 @@ class ModelGatherer(Gatherer):
         return [Note(text=self._not_checked)] if self._not_checked else []
 
     def spent(self, began: int, ended: int) -> str:
-        return self._spent.told(began, ended)
+        return self._spent.text(began, ended)
 
     def last_part(self) -> str:
         return self._spent.last()
 
     def facts(self) -> dict[str, object]:
-        facts: dict[str, object] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
+        facts: dict[str, object] = {name: self._events.get(name) for name in ("model", "items", "runtime")}
         facts |= {
-            "built": self._told.get("built"),
+            "built": self._events.get("built"),
             "build": self._build or None,
-            "check": self._told.get("check"),
-            "failure": self._told.get("failure"),
+            "check": self._events.get("check"),
+            "failure": self._events.get("failure"),
         }
         return {name: _without_frame(each) for name, each in facts.items() if each}
 

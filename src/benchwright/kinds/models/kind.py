@@ -19,7 +19,7 @@ from benchwright.kinds.base import Kind
 from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.kinds.models.gather import LoopGatherer, ModelGatherer
-from benchwright.kinds.models.training import TrainingGatherer
+from benchwright.kinds.models.training_script import TrainingGatherer
 from benchwright.kinds.runtime_names import known_runtime
 from benchwright.options.table import Options
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
@@ -32,7 +32,7 @@ from benchwright.report.base import Contribution, Report
 
 
 _MODULE = ("-m", "benchmodels")
-# What benchmodels is told about a model under the name that it has here.
+# Fields of a Model that are settings of benchmodels by the same name.
 _SAME = tuple(name for name in Model.__struct_fields__ if name in KEYS)
 _TORCH = ("torch",)
 OF_COMPILERS = ("benchmodels.runtimes.parts.compile_imports",)

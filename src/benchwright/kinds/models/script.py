@@ -16,7 +16,7 @@ from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.metric_option import metrics_of
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
-from benchwright.kinds.models.training import USUAL_STOP
+from benchwright.kinds.models.training_script import USUAL_STOP
 from benchwright.kinds.sweep import named_point, script_arguments, sweep_points, variables
 from benchwright.options.table import Options
 

@@ -12,7 +12,7 @@ import msgspec
 
 from benchmodels.compat import PACKAGES
 from benchmodels.notebooks import is_notebook, read_notebook
-from benchwright.kinds.models.training import looks_like_training
+from benchwright.kinds.models.training_script import looks_like_training
 
 _LABELS = re.compile(r"#\s*labels:\s*(.*)")
 _LABEL = re.compile(r"[^:,\s]+::[^,\s]+(,[^,\s]+)*")

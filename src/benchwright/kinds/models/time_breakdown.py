@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchwright.record.stream_file import Event
 
 BUILDING = "making the model and trying a call of it"
-SHORT_S = 0.05  # shorter parts are not told
+SHORT_S = 0.05  # shorter parts are left out
 LOADING = "loading it and its first call"
 AFTER_A_STEP = "what came after it"
 MEASURED_CALLS, CHECKING, AFTER_CHECK = "the measured calls", "checking its outputs", "after the check"
@@ -28,7 +28,7 @@ class TimeSpent:
         if name == "build_begin":
             self._next(str(event.get("step")), at)
         elif name == "build_step":
-            if self._now == BUILDING:  # nobody told that the step began
+            if self._now == BUILDING:  # the start of the step was not reported
                 self._next(str(event.get("step")), at - round(1e9 * float(event.get("seconds") or 0)))
             self._now = str(event.get("step"))
             self._next(AFTER_A_STEP, at)
@@ -37,7 +37,7 @@ class TimeSpent:
         elif name in _THEN:
             self._next(_THEN[name], at)
 
-    def told(self, began: int, ended: int) -> str:
+    def text(self, began: int, ended: int) -> str:
         """Such as `export 31.5 s, optimise 26.8 s`."""
         found, since = [], began
         for part, until in [*self._parts, (self._now, ended)]:

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from benchwright.artifacts.model_cache import model_cache_folder
 from benchwright.core.errors import InvalidInput
 from benchwright.core.revision import RevisionInfo
+from benchwright.kinds.spec.spec_test import SpecTestOptions
 from benchwright.kinds.text_file import read_text
 from benchwright.options.table import Options
 
@@ -22,7 +21,7 @@ RUN_TYPES = ("benchmark", "verify", "regress")
 MAIN = "program"
 
 
-class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):
+class SpecOptions(SpecTestOptions, frozen=True, kw_only=True):
     """`programs`: name → path or command; the main one is called `program`. `treatment` and `control`: of `--info`."""
 
     programs: dict[str, str] = {}
@@ -30,14 +29,6 @@ class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):
     backends: tuple[str, ...] = ()
     treatment: RevisionInfo | None = None
     control: RevisionInfo | None = None
-    string_map: dict[str, str] = {}
-    shared_libs: tuple[str, ...] = ()
-    root_model_dir: str | None = None
-    model_cache: str | None = None
-    offline: bool = False
-    run_type: str = "benchmark"
-    regressed_types: tuple[str, ...] = ()
-    android_dir: str | None = None
     labels: dict[str, str] = {}  # of `--info`'s meta
 
 
@@ -61,7 +52,6 @@ def spec_options_of(options: Options) -> SpecOptions:
         offline=options.offline,
         run_type=run_type,
         regressed_types=_regressed(options.regressed_types, info, run_type),
-        android_dir=options.android_dir,
         labels=_labels(info),
     )
 

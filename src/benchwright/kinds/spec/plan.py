@@ -169,7 +169,7 @@ class SpecPlanner(PlainPlanner):
             folders=made,
             shell=run.shell,
             apart=self._apart(test, filler, folders, (before, commands, after)) if before or after else None,
-            echo=test.show_output,
+            echo=test.log_output,
             fetch=tuple(path for path in outputs if path.startswith(self.context.folder)),
             cores=cores or None,
             cooldown_s=test.cooldown_s,
@@ -280,7 +280,7 @@ class SpecPlanner(PlainPlanner):
     def _refuse_unsteady(self, benchmark: Benchmark, test: SpecTest, steps: int) -> None:
         """InvalidInput where steps would run at the wrong time: before the last launch, or several at once."""
         if test.last is not None and self.context.options.up_to:
-            what = f"{test.model} has a postprocess of its own, which needs to know the last launch"
+            what = f"{test.model} has its own postprocess, which needs to know the last launch"
             raise InvalidInput(what, where="--repeat", remedy="give a number of launches")
         if benchmark.placement.jobs > 1 and steps:
             what = f"{benchmark.name} has steps, which cannot run side by side"

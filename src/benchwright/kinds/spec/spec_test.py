@@ -55,7 +55,19 @@ class SpecPower(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     voltage: float | None = None
 
 
-class SpecTest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SpecTestOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Options of a run that each of its tests keeps; paths are absolute."""
+
+    string_map: dict[str, str] = {}
+    shared_libs: tuple[str, ...] = ()
+    root_model_dir: str | None = None
+    model_cache: str | None = None
+    offline: bool = False  # nothing is fetched
+    run_type: str = "benchmark"
+    regressed_types: tuple[str, ...] = ()
+
+
+class SpecTest(SpecTestOptions, frozen=True, kw_only=True, omit_defaults=True):
     """One test, after its shapes were expanded. Lines and locations may hold placeholders, which `values` fill."""
 
     path: str  # of the specification, absolute
@@ -95,21 +107,13 @@ class SpecTest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     core_mask: str | None = None  # `taskset`
     core_list: str | None = None  # `cpu-list`
     threads: dict[str, int] = {}  # `OMP_NUM_THREADS` and `MKL_NUM_THREADS`, if the test says them
-    show_output: bool = False  # `log_output`
+    log_output: bool = False  # as it comes
     values: dict[str, str] = {}  # what placeholders stand for: the test's own first, then the model's
     programs: dict[str, str] = {}  # name → path or command; the main one is called `program`
-    string_map: dict[str, str] = {}
     backend: str | None = None
-    shared_libs: tuple[str, ...] = ()
-    root_model_dir: str | None = None
-    model_cache: str | None = None
-    offline: bool = False  # nothing is fetched
     build_folder: str | None = None  # {BUILDDIR}
     side: str | None = None  # treatment or control
     revision: RevisionInfo | None = None
-    run_type: str = "benchmark"
-    regressed_types: tuple[str, ...] = ()
-    android_dir: str | None = None
 
     @property
     def program(self) -> str | None:

@@ -18,7 +18,6 @@ from benchwright.kinds.suite.plan.planner import SuitePlanner
 from benchwright.kinds.suite.read.folder import has_program
 from benchwright.kinds.suite.read.suite import is_suite, refuse_unrunnable, selected_benchmarks, suite_in
 from benchwright.kinds.suite.setup.auto_setup import clone_missing, runnable_here, set_up_missing
-from benchwright.kinds.suite.setup.prepare import PrepareOptions
 from benchwright.kinds.suite.setup.readiness import outdated, readiness, readiness_together
 from benchwright.kinds.suite.suites import suite_paths_of
 from benchwright.options.table import Options
@@ -88,8 +87,7 @@ class SuiteKind(Kind):
             return failed
         wrong = _unrunnable(todo, before_install=True)
         usable = [b for b in todo if b.name not in wrong]
-        prepare = PrepareOptions(on=options.on or "local", remote_dir=options.remote_dir, echo=options.show_output)
-        return set_up_missing(usable, options.suite_paths, options, prepare, observer)
+        return set_up_missing(usable, options.suite_paths, options, observer)
 
     def refusal(self, benchmarks: Sequence[Benchmark], options: Options) -> BenchwrightError:
         """Names benchmarks with the same problem together."""

@@ -46,7 +46,7 @@ from benchwright.runner.run import RunOrder, resolve_order, run
 from benchwright.runner.variation import Variation
 from benchwright.runs.delivery import NotReported
 
-# The runs of a watch: where they are made, what they are told about the two commits, and what came out.
+# The runs of a watch: their folders, the commits they compare, and their results.
 
 
 _PARTS = ("op", "type", "output")  # labels that name a part of a model

@@ -31,7 +31,7 @@ _MARKDOWN_MARKS = {
 def ab_text(comparison: Comparison, *, width: int = 80) -> str:
     """Fits the terminal."""
     lines = [clip(f" control    {comparison.control}", width), clip(f" treatment  {comparison.treatment}", width), ""]
-    shown, same = _told(comparison)
+    shown, same = _shown_and_same(comparison)
     lines += _rows(shown, comparison.margin, width)
     lines += [x for text in same for x in wrapped(text, width, " ")]
     lines += _drawing(comparison, shown, width)
@@ -68,7 +68,7 @@ def _rows(effects: Sequence[Effect], margin: float, width: int) -> list[str]:
     return lines
 
 
-def _told(comparison: Comparison) -> tuple[list[Effect], list[str]]:
+def _shown_and_same(comparison: Comparison) -> tuple[list[Effect], list[str]]:
     """The effects that have a row, and effects that are only named: unchanged, and not what a benchmark is about."""
     effects = sorted_effects(comparison.effects)
     rows = [e for e in effects if not e.beside or e.verdict is not Verdict.SAME]
@@ -164,7 +164,7 @@ def _table(
 
 def ab_markdown(comparison: Comparison, *, headed: bool = True) -> str:
     """For a pull request: what matters first, the rest folded. `headed`: with what was compared."""
-    shown, same = _told(comparison)
+    shown, same = _shown_and_same(comparison)
     names = f"{code(comparison.control)} → {code(comparison.treatment)}"
     blocks = [
         *([f"### Benchmarks: {count_words(comparison)}", names] if headed else []),
@@ -178,8 +178,8 @@ def ab_markdown(comparison: Comparison, *, headed: bool = True) -> str:
         for text in (*same, *warnings(comparison), *doubt_texts(comparison), *map(str, comparison.remarks))
     )
     if lines := [*advised, *notes]:
-        told = "\n".join(lines)
-        blocks.append(f"<details><summary>Notes</summary>\n\n{told}\n\n</details>")
+        notes_text = "\n".join(lines)
+        blocks.append(f"<details><summary>Notes</summary>\n\n{notes_text}\n\n</details>")
     level = f"{comparison.confidence * 100:.4g} %"
     blocks.append(
         f"<sub>Effect: treatment ÷ control over pairs of launches, with its {level} confidence interval.</sub>"

@@ -19,7 +19,7 @@ NOISY = 0.05  # launches that differ by more than this make a difference of a fe
 _ASIDE = ("memory.", "cpu.", "process.", "gpu.")
 _OF_LOOPS = ("step_time", "wait_time")  # the rate says it all
 _DIFFERS = 0.02  # from here on the rate of the median step stands beside the rate
-_WAITS_PERCENT = 1.0  # and waiting for data has a line of its own
+_WAITS_PERCENT = 1.0  # and waiting for data gets a separate line
 
 
 def headline_metrics(summaries: Sequence[Summary]) -> list[Summary]:

@@ -72,7 +72,7 @@ def test_rank_0_begins_and_pauses_are_told(tmp_path: Path) -> None:
         runner.join(300)
     first, second = runners
     assert first.spans[0] < second.spans[0]
-    told = first.meeting.told()
+    told = first.meeting.details()
     assert told["turn_s"] == TURN_S
     assert told["turns"] >= 3
     assert told["paused_ns"] == first.paused_ns

@@ -13,9 +13,8 @@ from builders import launch, measurement
 from served_stores import ServedStores, store_behind
 
 from benchwright.artifacts.outbox import Rejected
+from benchwright.compat.faipep.remote.deliver import logs_of, post
 from benchwright.compat.faipep.remote.endpoint import AccessToken, Endpoint
-from benchwright.compat.faipep.remote.messages import logs_of
-from benchwright.compat.faipep.remote.post import post
 from benchwright.compat.faipep.reports import reports_of
 from benchwright.server.tokens import Scope
 from benchwright.store.base import RunFilter

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.compat.faipep.statistics import USUAL, RecordSide, difference, summary_of
+from benchwright.compat.faipep.records import USUAL, RecordSide, difference, summary_of
 
 samples = st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=40)
 

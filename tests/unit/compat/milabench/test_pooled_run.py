@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 from suite_runs import failed, launch, result, run
 
-from benchwright.compat.milabench.pooled_run import pooled_run
 from benchwright.compat.milabench.run_folder import MilabenchImporter
 from benchwright.compat.milabench.score import milabench_score
+from benchwright.compat.milabench.score_rule import pooled_run
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Status
 

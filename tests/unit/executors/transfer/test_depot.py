@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from local_shell import LocalShell
 
 from benchwright.core.errors import CannotMeasure
-from benchwright.executors.transfer.depot import Depot, Pushed, Tree
+from benchwright.executors.transfer.depot import Depot, Pushed, Tree, sum_of
 from benchwright.executors.transfer.manifest import Entry, read_manifest
 from benchwright.executors.transfer.pull import pull
 from benchwright.executors.transfer.sent import remove_sent_files, sent_files
 from benchwright.executors.transfer.shell import ConnectionLost
-from benchwright.executors.transfer.sums import sum_of
 from benchwright.executors.transfer.survey import Survey, survey
 
 OLD = 1_000_000_000

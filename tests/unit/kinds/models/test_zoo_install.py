@@ -90,4 +90,4 @@ def test_the_way_out_of_an_install_that_breaks_is_a_command_to_paste(
 ) -> None:
     wanted = Wanted(name="timm", words=("torchvision",), zoo="timm", options=("--base", "/a b"))
     done = installed(wanted, tmp_path, installer, monkeypatch)
-    assert str(done.detail).endswith("own: benchwright install --zoo timm --own-env --base '/a b'")
+    assert str(done.detail).endswith("environment: benchwright install --zoo timm --own-env --base '/a b'")

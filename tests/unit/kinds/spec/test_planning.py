@@ -131,7 +131,7 @@ def test_the_models_own_steps_run_once_whatever_the_launches(tmp_path: Path) -> 
         assert [("first" in text, "last" in text) for text in texts] == [
             (number == 0, number == len(texts) - 1) for number in range(len(texts))
         ], settings
-    with pytest.raises(InvalidInput, match="--repeat: net has a postprocess of its own"):
+    with pytest.raises(InvalidInput, match="--repeat: net has its own postprocess"):
         jobs_of(found, enough=StopRule(seconds=1.0), repeat=9)
     beside = [msgspec.structs.replace(b, placement=Placement(jobs=2)) for b in found]
     with pytest.raises(InvalidInput, match="--jobs: net-0 has steps"):

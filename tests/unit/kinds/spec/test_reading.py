@@ -156,7 +156,7 @@ def test_every_field_is_kept(tmp_path: Path) -> None:
     assert one.env == {"A": "1", "B": "2", "C": "3 4"}
     assert (one.timeout_s, other.timeout_s, one.launches) == (90.0, 10.0, 3)
     assert (found.cooldown_s, found.wait_s, found.core_mask, found.core_list) == (30.0, 20.0, "c", "0-1")
-    assert (found.statistics, found.show_output, found.tolerance) == (("mean", "p95"), True, {"max_abs": 0.1})
+    assert (found.statistics, found.log_output, found.tolerance) == (("mean", "p95"), True, {"max_abs": 0.1})
     assert found.power is not None
     assert (found.power.method, found.power.collection_time_s, found.power.voltage) == ("software", 180.0, 4.2)
     assert {f.key: f.location for f in found.files} == {

@@ -94,7 +94,7 @@ suite_like = st.dictionaries(
 )
 
 
-def check(text: str | bytes, **options: Any) -> None:
+def read_or_refused(text: str | bytes, **options: Any) -> list[Benchmark] | InvalidInput:
     """Reads `text` as a suite, beside the samples it may include."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.yaml")
@@ -117,6 +117,7 @@ def check(text: str | bytes, **options: Any) -> None:
     assert bool(found) != bool(wrong)
     for benchmark in found:
         assert msgspec.json.decode(msgspec.json.encode(benchmark), type=Benchmark) == benchmark
+    return found if wrong is None else wrong
 
 
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
@@ -128,17 +129,17 @@ def check(text: str | bytes, **options: Any) -> None:
 @example("a: {definition: ., argv: {yes: 1, 3: 4, null: 5, .nan: 6}, labels: {1: .inf}}")
 @example("a: {definition: ., x-y: 123456789012345678901234567890}")
 def test_any_text(text: str | bytes) -> None:
-    check(text)
+    assert read_or_refused(text)
 
 
 @given(st.lists(st.one_of(st.sampled_from(SPECIAL), st.sampled_from(["a", "b: ", " ", "x"])), max_size=25).map("".join))
 def test_any_pieces_of_yaml(text: str) -> None:
-    check(text)
+    assert read_or_refused(text)
 
 
 @given(suite_like)
 def test_any_structure(content: dict[str, Any]) -> None:
-    check(yaml.dump(content, Dumper=yaml.CSafeDumper, allow_unicode=True))
+    assert read_or_refused(yaml.dump(content, Dumper=yaml.CSafeDumper, allow_unicode=True))
 
 
 @given(
@@ -154,7 +155,7 @@ def test_samples_with_pieces_replaced(name: str, cuts: list[tuple[float, int, st
     for where, length, instead in cuts:
         at = int(where * len(text))
         text = text[:at] + instead + text[at + length :]
-    check(text)
+    assert read_or_refused(text)
 
 
 @given(
@@ -181,7 +182,7 @@ def test_samples_with_pieces_replaced(name: str, cuts: list[tuple[float, int, st
     ),
 )
 def test_any_options(overrides: list[str], select: list[str]) -> None:
-    check(TEXTS["base.yaml"], overrides=tuple(overrides), select=tuple(select))
+    assert read_or_refused(TEXTS["base.yaml"], overrides=tuple(overrides), select=tuple(select))
 
 
 @given(suite_like)

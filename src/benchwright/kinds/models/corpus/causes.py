@@ -36,7 +36,7 @@ _KEPT_FROM = {
     **dict.fromkeys(("load", "first_run", "run"), RAN),
     "check": CORRECT,
 }
-# The same by the part of a launch that was ended, or crashed, before it told anything.
+# The same by the stage in which a launch that reported nothing ended or crashed.
 _ENDED_IN = {
     **_KEPT_FROM,
     BUILDING: BUILT,

@@ -14,7 +14,7 @@ from benchwright.core.status import Status
 from benchwright.kinds.models.build_names import all_labels, build_name
 from benchwright.kinds.models.corpus.causes import ModelEnding, ending_of, ending_of_script
 from benchwright.kinds.models.report.facts import checked, is_model
-from benchwright.kinds.models.report.fields import told_elsewhere
+from benchwright.kinds.models.report.fields import shown_elsewhere
 from benchwright.kinds.models.report.rows import ModelRow, model_rows
 from benchwright.report.base import Report
 from benchwright.report.notes import result_notes
@@ -114,7 +114,7 @@ def corpus_of_reports(reports: Iterable[Report]) -> Corpus:
         for row in model_rows(report):
             if row.result.benchmark.withheld is not None:
                 withheld[row.result.benchmark.name] = ending_of(row)
-            elif not told_elsewhere(row) and not row.model.profile:
+            elif not shown_elsewhere(row) and not row.model.profile:
                 _add(found, row, report.run, hosts if len(hosts) > 1 else {})
         for result in report.run.results:
             if not is_model(result) and _is_script(result):

@@ -39,7 +39,7 @@ def is_plain_script(result: Result) -> bool:
     return isinstance(result.benchmark.workload, Command | ModelScript) and path.endswith((".py", ".ipynb"))
 
 
-def told_why(result: Result) -> bool:
+def says_why(result: Result) -> bool:
     """Whether the probe reported what went wrong, so that the log adds nothing."""
     bad = culprit(result.launches)
     if bad is None:

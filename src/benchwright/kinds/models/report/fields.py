@@ -152,7 +152,7 @@ def _field(
 
 def models_table(rows: Sequence[ModelRow], others: Mapping[int, Result], run: Run) -> ReportTable:
     """For machines: a row for each result in the order of the run; `others`: scripts in which no model was found."""
-    cells = {row.number: model_cells(row, run) for row in rows if not told_elsewhere(row)}
+    cells = {row.number: model_cells(row, run) for row in rows if not shown_elsewhere(row)}
     cells |= {number: _script_cells(result, run) for number, result in others.items()}
     known = (*THEIRS, *OURS)
     added = sorted({name for each in cells.values() for name in each if name not in known}, key=_order)
@@ -270,7 +270,7 @@ def _script_cells(result: Result, run: Run) -> Cells:
     return {name: "" if value is None else value for name, value in cells.items()}
 
 
-def told_elsewhere(row: ModelRow) -> bool:
+def shown_elsewhere(row: ModelRow) -> bool:
     """A successful profile has no figure of the whole model."""
     return row.model.profile and row.result.status is Status.OK and not row.measured
 

@@ -77,8 +77,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def items(self) -> int | None:
         """Items per call, if known: as its launches reported, else as found before."""
-        told = fact(self.result, "items")
-        items = self.model.items if told is None else told.get("items")
+        stated = fact(self.result, "items")
+        items = self.model.items if stated is None else stated.get("items")
         return items if isinstance(items, int) else None
 
     @property
@@ -100,12 +100,12 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def flops_per_item(self) -> float | None:
         """Over all precisions; None if items are not known."""
-        return self._told("flops_per_item")
+        return self._fact("flops_per_item")
 
     @property
     def flops(self) -> float | None:
         """Per call."""
-        per_call, per_item = self._told("flops_per_call"), self.flops_per_item
+        per_call, per_item = self._fact("flops_per_call"), self.flops_per_item
         if per_call is not None:
             return per_call
         if per_item is not None and self.items:
@@ -113,7 +113,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
         counted = (fact(self.result, "model") or {}).get("flops")
         return float(counted) if isinstance(counted, int | float) else None
 
-    def _told(self, metric: str) -> float | None:
+    def _fact(self, metric: str) -> float | None:
         values = [s.value for s in self.summaries if s.metric.partition(".")[0] == metric]
         return math.fsum(values) if values else None
 

@@ -25,7 +25,7 @@ from benchwright.kinds.models.report.facts import (
     fact,
     is_model,
     is_plain_script,
-    told_why,
+    says_why,
 )
 from benchwright.kinds.models.report.fields import error_words, models_table
 from benchwright.kinds.models.report.load_curve import load_curves
@@ -79,18 +79,18 @@ def _items(row: ModelRow) -> str:
     return f"{row.items:,} in a call ({row.items_from})" if row.items_from else f"{row.items:,} in a call"
 
 
-def _runtime(told: dict[str, Any]) -> str:
+def _runtime(facts: dict[str, Any]) -> str:
     """`onnxruntime 1.24, CPUExecutionProvider, 2 threads, passive wait, fp32`."""
-    threads = told.get("threads")
-    wait = told.get("wait_policy")
-    details = told.get("details") if isinstance(told.get("details"), dict) else None
+    threads = facts.get("threads")
+    wait = facts.get("wait_policy")
+    details = facts.get("details") if isinstance(facts.get("details"), dict) else None
     parts = (
-        f"{told.get('name', '')} {told.get('version') or ''}".strip(),
-        told.get("provider"),
-        told.get("device"),
+        f"{facts.get('name', '')} {facts.get('version') or ''}".strip(),
+        facts.get("provider"),
+        facts.get("device"),
         f"{threads} thread{'s' if threads != 1 else ''}" if threads else None,
         f"{wait} wait" if wait else None,
-        told.get("precision"),
+        facts.get("precision"),
         *_arithmetic(details or {}),
     )
     return ", ".join(str(part) for part in parts if part)
@@ -287,4 +287,4 @@ def notes_of_model(row: ModelRow, report: Report) -> list[Note]:
 
 def _log(row: ModelRow, report: Report) -> LogTail | None:
     """The log of a failure, unless the probe reported the reason."""
-    return log_of(row.result, report) if row.result.status is Status.FAILED and not told_why(row.result) else None
+    return log_of(row.result, report) if row.result.status is Status.FAILED and not says_why(row.result) else None

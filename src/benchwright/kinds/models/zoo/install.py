@@ -22,9 +22,9 @@ from benchwright.kinds.models.zoo.wanted import ALWAYS, Wanted, still_missing
 def install_wanted(
     wanted: Sequence[Wanted], python: str, installer: Uv | Pip, folder: Path, observer: Observer
 ) -> list[Installed]:
-    """Each in turn. The torch that is there stays: only packages that fit it are installed.
+    """Install each in turn, keeping an installed torch: only packages compatible with it are installed.
 
-    An install after which a library no longer imports, or one that it brought does not, is undone and has failed.
+    An install that breaks the import of a library, or brings one that cannot be imported, is undone and counts as failed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,9 +89,9 @@ def _remedy(one: Wanted, torch: str) -> str:
     index = f"add --index with PyTorch's address of builds for {label}, or " if label else ""
     if one.zoo:
         own = shlex.join(["benchwright", "install", "--zoo", one.zoo, "--own-env", *one.options])
-        return f"{index}give it an environment of its own: {own}"
+        return f"{index}give it a separate environment: {own}"
     own = f"python -m venv {one.name}-env, then benchwright install --corpus {one.name} --python {one.name}-env/bin/python"
-    return f"{index}give it an environment of its own: {own}, and run it with the same --python"
+    return f"{index}give it a separate environment: {own}, and run it with the same --python"
 
 
 def _failure(log: str) -> str:

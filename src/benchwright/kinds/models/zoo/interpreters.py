@@ -51,7 +51,7 @@ def _own_python(folder: str, zoo: str) -> str | None:
     why = "it is incomplete" if built is None else why_broken(current, built, changed_too=False)
     if why is not None:
         raise InvalidInput(
-            f"the environment of its own cannot be used: {why}",
+            f"its separate environment cannot be used: {why}",
             where=f"{zoo} ({folders.link(zoo)})",
             remedy=f"run 'benchwright install --zoo {zoo} --own-env --force', or choose an interpreter with --python",
         )

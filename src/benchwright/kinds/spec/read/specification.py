@@ -20,7 +20,7 @@ from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.document import load
 from benchwright.kinds.spec.read.keys import META
 from benchwright.kinds.spec.read.tests import ReadTest, tests_of
-from benchwright.kinds.spec.spec_test import KIND, SpecTest, with_spec
+from benchwright.kinds.spec.spec_test import KIND, SpecTest, SpecTestOptions, with_spec
 from benchwright.kinds.yaml.value_types import PlacedValues, check
 
 _MOST_FOLDERS_UP = 4  # paths of 2018 are relative to a folder above
@@ -174,18 +174,11 @@ def _completed(test: SpecTest, options: SpecOptions, side: str | None, revision:
         framework=options.framework or test.framework,
         arguments=arguments,
         programs=programs,
-        string_map=options.string_map,
         backend=backend,
-        shared_libs=options.shared_libs,
-        root_model_dir=options.root_model_dir,
-        model_cache=options.model_cache,
-        offline=options.offline,
         build_folder=_build_folder(programs),
         side=side,
         revision=revision if revision != RevisionInfo() else None,
-        run_type=options.run_type,
-        regressed_types=options.regressed_types,
-        android_dir=options.android_dir,
+        **{name: getattr(options, name) for name in SpecTestOptions.__struct_fields__},
     )
     if not test.commands and test.program is not None and (line := usual_command(test)) is not None:
         test = msgspec.structs.replace(test, commands=(line,))

@@ -237,7 +237,7 @@ class _Reader:
             core_mask=_filled(filler, device.get("taskset")),
             core_list=_filled(filler, test.get("cpu-list", device.get("cpu-list", self.model.get("cpu-list")))),
             threads={key: self._number(filler, test, key, path) or 0 for key in THREADS if test.get(key) is not None},
-            show_output=str(test.get("log_output", self.model.get("log_output", False))).lower() == "true",
+            log_output=str(test.get("log_output", self.model.get("log_output", False))).lower() == "true",
             values=values,
         )
         self._check(read, values, path)

@@ -346,7 +346,7 @@ class SuitePlanner(Planner):
         timeout = ("--timeout", f"{serving.ready_timeout_s:g}")
         apart = ("--apart",) if is_client(parts.words.args) else ()  # our client may not wait for the server's cores
         words = (*ready, *timeout, *apart, "--server", str(len(server)), *server, "--", *client)
-        return (python, "-m", "benchprobe.serving", *words)
+        return (python, "-m", "benchprobe.served_client", *words)
 
     def _in_container(self, parts: _Parts, argv: tuple[str, ...], env: dict[str, str | None]) -> tuple[str, ...]:
         container = self._paths.system.container

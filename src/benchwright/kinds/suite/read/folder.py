@@ -167,7 +167,7 @@ def _launcher(entry: dict[str, Any]) -> Launcher | None:
     return None
 
 
-_READY = re.compile(r"https?://[^/\s].*|tcp:(//)?(\[[^\]]+\]|[^:\s]+):\d{1,5}")  # as benchprobe.serving takes it
+_READY = re.compile(r"https?://[^/\s].*|tcp:(//)?(\[[^\]]+\]|[^:\s]+):\d{1,5}")  # as benchprobe.served_client takes it
 
 
 def _serving(entry: dict[str, Any]) -> Serving | None:

@@ -47,7 +47,7 @@ def clone_missing(benchmarks: Sequence[Benchmark], observer: Observer) -> Reason
 
 
 def set_up_missing(
-    benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options, prepare: PrepareOptions, observer: Observer
+    benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options, observer: Observer
 ) -> Reasons | None:
     """Installs what is not installed; once all is, prepares what is not prepared. None: nothing was missing.
 
@@ -59,8 +59,8 @@ def set_up_missing(
         still = {lack.benchmark.name for lack in lacks(todo, paths) if lack.phase == INSTALL}
         return {name: why for name, why in failed.items() if name in still}  # others run in the previous environment
     if todo := [lack.benchmark for lack in lacking if lack.phase == PREPARE]:
-        done = prepare_benchmarks(todo, paths, prepare, observer)
-        return {x.name: _told("prepare failed", x.detail, x.log) for x in done if x.status == "failed"}
+        done = prepare_benchmarks(todo, paths, PrepareOptions(run=suite), observer)
+        return {x.name: _failure_text("prepare failed", x.detail, x.log) for x in done if x.status == "failed"}
     return None
 
 
@@ -80,9 +80,9 @@ def _install(benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: Options,
             failed |= {b.name: f"cannot be installed: {error}" for b in same}
     for x in bring_about(groups, paths, InstallOptions(), observer):
         if x.status == "failed":
-            failed |= {b.name: _told("install failed", x.detail, x.log) for b in members[x.name]}
+            failed |= {b.name: _failure_text("install failed", x.detail, x.log) for b in members[x.name]}
     return failed
 
 
-def _told(what: str, why: str | None, log: str | None) -> str:
+def _failure_text(what: str, why: str | None, log: str | None) -> str:
     return f"{what}: {why or 'no reason known'}" + (f"; its log: {log}" if log else "")

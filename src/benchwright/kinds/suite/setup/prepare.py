@@ -54,9 +54,7 @@ _LOOKED_AT, _LONGEST_ERROR = 40, 200  # lines of the log, characters
 class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     jobs: int = 1  # scripts that share a download may get in each other's way: several at once only when asked for
-    echo: bool = False
-    on: str = "local"  # the executor, NAME or NAME:ARGUMENT
-    remote_dir: str | None = None  # for files sent to a machine that does not see the base folder
+    run: Options = Options()  # where the scripts run, and what is shown
 
 
 class Preparing(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,12 +67,10 @@ class Preparing(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
 
 
-def prepare(
-    targets: Sequence[str], suite: Options, options: PrepareOptions, observer: Observer | None = None
-) -> list[Preparing]:
+def prepare(targets: Sequence[str], options: PrepareOptions, observer: Observer | None = None) -> list[Preparing]:
     """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
-    benchmarks = wanted_of(read_benchmarks(targets, suite), suite)
-    return prepare_benchmarks(benchmarks, suite_paths_of(suite, benchmarks), options, observer or Observer())
+    benchmarks = wanted_of(read_benchmarks(targets, options.run), options.run)
+    return prepare_benchmarks(benchmarks, suite_paths_of(options.run, benchmarks), options, observer or Observer())
 
 
 def prepare_benchmarks(
@@ -178,8 +174,8 @@ class _Preparation:
     def _run_some(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
         """One after the other, with a separate executor."""
         found = {}
-        site = Site(folder=self.paths.base, system=self.paths.system, remote_dir=self.options.remote_dir)
-        with open_executor(self.options.on, site) as executor:
+        site = msgspec.structs.replace(Site.of(self.options.run, self.paths.base), system=self.paths.system)
+        with open_executor(self.options.run.on or "local", site) as executor:
             self.stops.append(executor.stop)
             if self.stopped.is_set():
                 executor.stop()
@@ -270,7 +266,7 @@ class _Preparation:
             folders=process.folders,
             probe_path=str(probe_folder(Path(self.paths.base) / "artifacts", self.observer.on_note)),
             sample_interval_s=5.0,
-            echo=self.options.echo,
+            echo=self.options.run.show_output,
         )
 
     def _is_done(self, identity: str) -> bool:

@@ -1,4 +1,4 @@
-"""Samples move to a table of their own, in pieces.
+"""Samples move to a separate table, in pieces.
 
 An array of a few hundred bytes in its measurement's row left a tenth of each PostgreSQL page empty, and larger ones were
 cut into many small rows. Now all arrays of a run are concatenated and cut into pieces that fill a page.

@@ -1,6 +1,6 @@
 """Runs get a unique id instead of being identified by their folder's name, and arrays get a checksum.
 
-The column `id` becomes that id; for older runs it still is the folder's name. The name moves to a column of its own,
+The column `id` becomes that id; for older runs it still is the folder's name. The name moves to a separate column,
 since runs of two base folders may share one.
 """
 

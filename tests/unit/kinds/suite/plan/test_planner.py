@@ -232,7 +232,7 @@ def test_a_client_is_run_against_its_server() -> None:
     serving = Serving(script="vllm", args=("serve", "{gpu_count}"), ready="tcp:localhost:8000", ready_timeout_s=30)
     (job,) = jobs_of(entry("b", "--n", folder={"serving": serving}, placement=ONE_JOB), gpus=2)
     assert job.argv == (
-        *(PYTHON, "-m", "benchprobe.serving", "--ready", "tcp:localhost:8000", "--timeout", "30"),
+        *(PYTHON, "-m", "benchprobe.served_client", "--ready", "tcp:localhost:8000", "--timeout", "30"),
         *("--server", "3", "/base/venv/torch/bin/vllm", "serve", "2", "--", PYTHON, "/suite/bench/main.py", "--n"),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..fs import XPath
 from ..system import option
 from ..utils import select_nodes
-from .nodes import Command, ListCommand, SSHCommand, WrapperCommand
+from .nodes import ListCommand, PlanNode, SSHCommand, WrapperCommand
 
 PORT = 29400
 
@@ -131,7 +131,7 @@ class TorchrunAllNodes(ForeachNode):
         return made
 
 
-class AccelerateLaunchCommand(Command):
+class AccelerateLaunchCommand(PlanNode):
     """accelerate over all devices of all machines."""
 
     def __init__(self, pack: Any, rank: int = 0, *words: Any, **options: Any) -> None:

@@ -16,12 +16,12 @@ from ..utils import select_nodes
 VOIR_CONFIG = "@voir-config@"  # stands for the file that benchwright writes
 
 
-class Command:
+class PlanNode:
     """One node of a plan: around a pack, or around another command. The options of the outer one win."""
 
     def __init__(self, pack_or_exec: Any, **options: Any) -> None:
         is_pack = isinstance(pack_or_exec, actions.Pack)
-        if not is_pack and pack_or_exec is not None and not isinstance(pack_or_exec, Command):
+        if not is_pack and pack_or_exec is not None and not isinstance(pack_or_exec, PlanNode):
             raise TypeError(f"a command wraps a pack or a command, not {pack_or_exec!r}")
         self._pack = pack_or_exec if is_pack else None
         self.exec: Any = None if is_pack else pack_or_exec
@@ -79,10 +79,10 @@ class Command:
         return result
 
 
-SingleCmdCommand = Command
+Command = SingleCmdCommand = PlanNode  # as benchfiles name it
 
 
-class ListCommand(Command):
+class ListCommand(PlanNode):
     """Commands that run at the same time."""
 
     def __init__(self, *executors: Any, **options: Any) -> None:
@@ -125,11 +125,11 @@ class SequenceCommand(ListCommand):
             yield pack, argv, {**options, "sequence": number}
 
 
-class CmdCommand(Command):
+class CmdCommand(PlanNode):
     """Words as they are."""
 
     def __init__(self, pack: Any, *words: Any, **options: Any) -> None:
-        if isinstance(pack, Command):
+        if isinstance(pack, PlanNode):
             raise TypeError(f"{type(self).__name__} takes a pack, not another command")
         super().__init__(pack, **options)
         self.cmd_argv = words
@@ -138,7 +138,7 @@ class CmdCommand(Command):
         return list(self.cmd_argv)
 
 
-class SimpleCommand(Command):
+class SimpleCommand(PlanNode):
     def __init__(self, pack_or_exec: Any, *words: Any, **options: Any) -> None:
         super().__init__(pack_or_exec, **options)
         self.args = words
@@ -171,7 +171,7 @@ class PackCommand(CmdCommand):
         return [*start, *self.command_arguments()]
 
 
-class WrapperCommand(Command):
+class WrapperCommand(PlanNode):
     """Words in front of those of another command."""
 
     def __init__(self, executor: Any, *words: Any, **options: Any) -> None:

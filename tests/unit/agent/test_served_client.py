@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from processes import carrying, wait_for
 
-from benchwright.agent.serving import Failed, parse, parse_ready
+from benchwright.agent.served_client import Failed, parse, parse_ready
 
 SOURCE = Path(__file__).parents[3] / "src"
 # Waits, says in a file what it sees of the world, then answers GET / until it is told to end.
@@ -76,7 +76,7 @@ class Bench:
     def start(self, server: list[str], client: list[str], *options: str, ready: str = "") -> subprocess.Popen[str]:
         options = ("--ready", ready or f"tcp:127.0.0.1:{self.port}", *options)
         words = [*options, "--server", str(len(server)), *server, "--", *client]
-        argv = [sys.executable, "-m", "benchwright.agent.serving", *words]
+        argv = [sys.executable, "-m", "benchwright.agent.served_client", *words]
         process = subprocess.Popen(argv, env=self.env, cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         self.started.append(process)
@@ -146,7 +146,7 @@ def test_open_descriptors_reach_the_client(bench):
     read, write = os.pipe()
     words = ["--ready", f"tcp:127.0.0.1:{bench.port}", "--server", "5", *bench.server()]
     client = [sys.executable, "-c", f"import os; os.write({write}, b'data')"]
-    argv = [sys.executable, "-m", "benchwright.agent.serving", *words, "--", *client]
+    argv = [sys.executable, "-m", "benchwright.agent.served_client", *words, "--", *client]
     subprocess.run(argv, env=bench.env, cwd=bench.folder, pass_fds=(write,), check=True, timeout=600)
     os.close(write)
     assert os.read(read, 100) == b"data"

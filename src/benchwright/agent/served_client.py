@@ -1,7 +1,7 @@
 """Measures a client against a server: starts the server, waits until it answers, runs the client, stops the server.
 
-    python -m benchprobe.serving [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS] [--apart]
-        --server N WORD_1 … WORD_N -- CLIENT WORDS…
+    python -m benchprobe.served_client [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS]
+        [--apart] --server N WORD_1 … WORD_N -- CLIENT WORDS…
 
 The N words after `--server` are the server's command. `--apart`: the client gets its own cores. Exit code: the client's (128 + its signal); 1 if the server ended too
 early, 2 for a wrong command line, 124 if it did not answer in time, 127 if either could not be started. The server is not
@@ -28,7 +28,7 @@ PR_SET_PDEATHSIG = 1
 SERVER_ENDED, WRONG_USE, TOO_LATE, NOT_STARTED = 1, 2, 124, 127
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 CLIENT_ONLY = (VARIABLE, "DATA_FD")  # where the client writes what it measures
-USAGE = "python -m benchprobe.serving [--ready R] [--timeout S] [--grace S] --server N WORDS… -- CLIENT WORDS…"
+USAGE = "python -m benchprobe.served_client [--ready R] [--timeout S] [--grace S] --server N WORDS… -- CLIENT WORDS…"
 
 
 class Ready(NamedTuple):
@@ -306,7 +306,7 @@ def main(words: Optional[List[str]] = None) -> int:
         with SignalWait((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)) as signals:
             return _Together(serving, signals).run()
     except Failed as failure:
-        print(f"benchprobe.serving: {failure}", file=sys.stderr, flush=True)
+        print(f"benchprobe.served_client: {failure}", file=sys.stderr, flush=True)
         return failure.code
 
 
