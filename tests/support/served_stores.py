@@ -12,7 +12,7 @@ import uvicorn
 
 from benchwright.core.aggregates import aggregate
 from benchwright.server.app import ServedStore
-from benchwright.server.serving import listening
+from benchwright.server.store_server import listening
 from benchwright.server.tokens import Scope, TokenFile
 from benchwright.store.http_store import checked_url
 from benchwright.store.sql_store import SqlStore, open_store
