@@ -133,6 +133,8 @@ def opened(places: Places) -> Iterator[Callable[..., RunStore]]:
     yield open_again
     for store in stores:
         store.close()
+    if places.http is not None:
+        places.http.rest(url)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from benchwright.server.tokens import Scope, TokenFile
 from benchwright.store.http_store import checked_url
 from benchwright.store.sql_store import SqlStore, open_store
 
+_RESTING = 20  # stores that are left as they are, after their tests
 _SERVING: dict[str, SqlStore] = {}  # URL → the store behind it
 
 
@@ -35,6 +36,7 @@ class ServedStores:
         self._waiting: dict[str, tuple[str, str]] = {}
         self._apps: dict[str, Any] = {}
         self._urls: list[str] = []
+        self._resting: list[str] = []
         self._socket = listening("127.0.0.1", 0)
         self.port = self._socket.getsockname()[1]
         config = uvicorn.Config(self, access_log=False, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
@@ -47,6 +49,17 @@ class ServedStores:
         url = f"http://127.0.0.1:{self.port}{prefix}"
         self._waiting[prefix] = (url, str(store))
         return url
+
+    def rest(self, url: str) -> None:
+        """No test asks it any more. Later, when nothing is done after its answers, its connections are closed: a database
+        allows so many only."""
+        self._resting.append(url)
+        for old in self._resting[:-_RESTING]:
+            store = _SERVING.get(old)
+            if store is None or store._engine.pool.checkedout() == 0:  # type: ignore[attr-defined]
+                self._resting.remove(old)
+                if store is not None:
+                    store.close()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         prefix = "/" + scope["path"].split("/")[1]

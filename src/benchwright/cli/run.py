@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LONGEST_S = 366 * 86400.0  # between two runs of a series
 _EXAMPLES = """\b
 Examples:
-  benchwright run --repeat 6 -- python train.py --epochs 1
+  benchwright run train.py --repeat 6 -- --epochs 1
   benchwright run --metric 'speed=Speed: {number} samples/sec' -- python train.py
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py' --prepare 'rm -rf cache'
   benchwright run bert.py --runtime torch-eager,onnxruntime --param batch_size=1,8
@@ -38,8 +38,8 @@ Examples:
 
 
 @click.command(cls=TargetCommand, epilog=_EXAMPLES)
-@click.option("--every", metavar="TIME", help="Run again and again, such as every 6h.")
 @target_options()
+@click.option("--every", metavar="TIME", help="Run again and again, such as every 6h.")
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], every: str | None, **values: Any) -> int:
     """Measure TARGETS (suites, task files, specs, scripts, models) or a command. Behind scripts, words after -- are

@@ -111,8 +111,10 @@ class ReportTable(msgspec.Struct, frozen=True, kw_only=True):
 
     def _says_something(self, column: int) -> bool:
         """Or is where the rows without figures say why."""
-        reasons = any(row.rest and row.before == column for row in self.rows)
-        return reasons or any(not cell.blank for cell in self._cells(column))
+        return any(
+            (row.rest and row.before == column) or (column < row.length and not row.cells[column].blank)
+            for row in self.rows
+        )
 
     def _is_the_same(self, column: int) -> bool:
         cells = self._cells(column)

@@ -271,7 +271,8 @@ def runs_called(store: SqlStore, words: Sequence[str]) -> NamedRuns:
     found = NamedRuns({}, {})
     by_uid = set()
     with store.reading() as connection:
-        rows = connection.execute(query.where(_R.id.in_(wanted) | _R.called.in_(wanted) | b.name.in_(wanted))).all()
+        of_baselines = _R.key.in_(select(b.run).where(b.name.in_(wanted)))  # each of the three has an index
+        rows = connection.execute(query.where(_R.id.in_(wanted) | _R.called.in_(wanted) | of_baselines)).all()
     for uid, called, baseline in rows:
         by_uid |= {uid} & set(wanted)
         same = found.runs.setdefault(called, [])

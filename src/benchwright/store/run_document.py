@@ -74,8 +74,8 @@ def pack_document(run: Run) -> bytes:
 
 def unpack_array(array: PackedArray, data: bytes) -> RunSamples:
     """DamagedSamples unless `data` is what was packed."""
-    values = tuple(unchanged_column(array, data))
-    return RunSamples(values[: array.warmup_samples], values[array.warmup_samples :])
+    values, warmup = tuple(unchanged_column(array, data)), array.warmup_samples
+    return RunSamples(values[:warmup], values[warmup:]) if warmup else RunSamples((), values)
 
 
 def unchanged_column(array: PackedArray, data: bytes) -> Sequence[float]:

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.kept_variables import kept_variables
 from benchwright.core.redacted import secrets_of, without_secrets
-from benchwright.core.secrets import REDACTED, redact, redact_body, redact_text, redact_words
+from benchwright.core.secrets import (
+    OWN_VARIABLE,
+    REDACTED,
+    add_own_names,
+    redact,
+    redact_body,
+    redact_text,
+    redact_words,
+)
 
 S = "hunter2x9"  # stands for a password
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9"
@@ -351,3 +359,10 @@ def test_hostile_text_of_any_length_is_done_with(piece: str) -> None:
     """Time that grew with the square of the length would be stopped by the time limit of every test."""
     shown = redact_text(piece * (100_000 // len(piece)))
     assert redact_text(shown) == shown
+
+
+def test_a_name_that_is_called_secret_later_is_hidden_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN_VARIABLE, "")
+    assert redact_text("--seed-phrase correct-horse") == "--seed-phrase correct-horse"
+    add_own_names(["seed-phrase"])
+    assert redact_text("--seed-phrase correct-horse") == f"--seed-phrase {REDACTED}"

@@ -19,9 +19,12 @@ from stored_runs import result, run
 
 from benchwright.core.aggregates import aggregate
 from benchwright.regress.notify.notice import Notice
+from benchwright.results.compare import compare_runs
 from benchwright.server.app import ServedStore
 from benchwright.server.change_book import ChangeBook
 from benchwright.server.page_routes import PageRoutes
+from benchwright.server.pages.compare_page import _histories
+from benchwright.server.pages.frame import Archive
 from benchwright.server.pages.views import ITEM_VIEWS, VIEWS
 from benchwright.server.sessions import COOKIE
 from benchwright.server.tokens import Scope, TokenFile
@@ -318,6 +321,19 @@ def test_a_comparison_has_verdicts_histories_and_a_link_for_others(team: Served)
     assert team.get("/compare?control=baseline:none&treatment=nightly.0039.alpha").status == 404
 
 
+def test_a_comparison_draws_the_newest_stored_values_of_each_series(team: Served) -> None:
+    store = store_behind(team.url)
+    archive = Archive(store, ChangeBook(Path("/nowhere")), "")
+    (treatment,) = store.load_all(["nightly.0039.alpha"])
+    (control,) = store.load_all(["nightly.0010.alpha"])
+    (found,) = compare_runs([control, treatment], between=None, margin=None, metrics=(), all_metrics=True, anyway=False)
+    drawn = _histories(archive, treatment, found.effects)
+    assert len(drawn) >= 3
+    for series, values in drawn.values():
+        (stored,) = store.summaries(SummaryFilter(series=(series,)), newest=20)
+        assert list(values) == [point.value for point in stored.points if point.value is not None]
+
+
 def test_a_changed_setting_is_a_marked_line_in_one_history(team: Served) -> None:
     series = [
         s for s in store_behind(team.url).series(SummaryFilter(benchmark=REGRESSED, metric="rate")) if s.host == "beta"
@@ -457,7 +473,6 @@ def test_every_route_that_writes_wants_a_form_of_ours(team: Served) -> None:
 
 
 def team_routes(team: Served) -> PageRoutes:
-    from benchwright.server.pages.frame import Archive
     from benchwright.server.settings import ServerSettings
 
     store = store_behind(team.url)

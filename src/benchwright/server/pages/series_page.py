@@ -24,7 +24,7 @@ from benchwright.server.pages.change_pages import change_table
 from benchwright.server.pages.frame import Archive, Asked, PageBlock, page
 from benchwright.store.base import SummaryFilter, SummaryPoint, SummarySeries
 
-_MOST_POINTS = 1400
+_MOST_POINTS = 1000
 _MOST_SWITCHES = 24  # more: settings take turns, and each is shown by itself
 _TABLE_ROWS = 30
 
