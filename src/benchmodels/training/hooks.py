@@ -29,7 +29,7 @@ from benchprobe.stream.values import Deferred
 MOST_NOTED = 10_000  # a program may go on for ever without a step
 MOST_EMPTY_EPOCHS = 10_000  # then the program goes through its loader for ever
 MOST_STEPS_AFTER = 64  # of an optimizer: then the program has done with its loader
-STEPS_ALIKE = 8  # then the next ones are taken to be like them
+STEPS_ALIKE = 3  # then the next ones are taken to be like them
 
 
 class TrainingHooks:
@@ -51,8 +51,7 @@ class TrainingHooks:
         self._loss_due_ns = 0
         self._noted: List[Tuple[Any, ...]] = []  # a method of `steps` and its arguments, not yet called
         self._due_ns = self._steps_left = 0  # when, or after how many steps, they are to be called
-        self._alike = 0  # how many steps up to now were alike
-        self._skips_backward = False
+        self._alike, self._skips_backward = 0, False  # how many steps up to now were alike
         self._thread = threading.get_ident()
 
     def install(self, imports: ImportWatch) -> None:
@@ -139,18 +138,12 @@ class TrainingHooks:
         self._patches.set_attribute(iterator_class, "__next__", __next__)
 
     def _know(self, iterator: Any, loader: Any, asked_ns: int, ready_ns: int) -> None:
-        number = self._number_of(loader)
+        number = self._loaders.setdefault(loader, self._next_number())
         which = self._steps.opened(number, asked_ns, ready_ns)
         size_of = batch_sizes.finder(batch_sizes.of_loader(loader), self._complain)
         if not hasattr(iterator, "_benchmodels"):  # persistent workers keep theirs
             weakref.finalize(iterator, self._left, number, which).atexit = False
         iterator._benchmodels = (number, size_of)
-
-    def _number_of(self, loader: Any) -> int:
-        number = self._loaders.get(loader)
-        if number is None:
-            number = self._loaders[loader] = self._next_number()
-        return number
 
     def _ended(self, data: Any = None) -> bool:
         """Whether enough has been measured. `data`: of the loader in use."""
@@ -261,31 +254,28 @@ class TrainingHooks:
         now_ns = perf_counter_ns()
         self._due_ns = now_ns + INTERVAL_NS
         self._steps_left = self._steps.steps_at_once
-        self._skips_backward = self._alike >= STEPS_ALIKE and now_ns < self._loss_due_ns
+        self._skips_backward = self._skips_backward and now_ns < self._loss_due_ns
 
     def _pass_on(self, noted: List[Tuple[Any, ...]]) -> None:
         steps, were_alike = self._steps, self._alike >= STEPS_ALIKE
         has_loss = were_alike and noted[0][0] is self._backward
         rest = noted[1:] if has_loss else noted
-        period = [self._stepped, self._fetched] if steps.has_loader else [self._stepped]
-        period = period if were_alike else [self._backward, *period]
+        period = [self._backward, self._stepped, self._fetched][were_alike : 3 if steps.has_loader else 2]
         count = len(rest) // len(period)
         are_alike = count > 0 and [each[0] for each in rest] == period * count
         self._alike = self._alike + count if are_alike else 0
+        self._skips_backward = self._alike >= STEPS_ALIKE and count > 1  # of long steps every loss is read
         if were_alike:
             stepped, fetched = rest[:: len(period)], rest[1 :: len(period)] if steps.has_loader else []
             if are_alike and steps.several(stepped, fetched, noted[0][1] if has_loss else None):
                 return
             noted[:] = self._with_backward_passes(noted)
-        steps.loop.catching_up = True
-        for call, *values in noted[:-1]:
+        for number, (call, *values) in enumerate(noted, start=1):
+            steps.loop.catching_up = number < len(noted)
             call(*values)
-        steps.loop.catching_up = False
-        call, *values = noted[-1]
-        call(*values)
 
     def _with_backward_passes(self, noted: List[Tuple[Any, ...]]) -> List[Tuple[Any, ...]]:
-        """With those that were skipped: one before each step that counts, but not before a second one for the same batch."""
+        """Adds the skipped ones: one before each step that counts, but not before a second step for the same batch."""
         known = (self._backward, self._stepped) if self._steps.has_loader else (self._backward,)
         whole: List[Tuple[Any, ...]] = []
         for each in noted:

@@ -122,13 +122,10 @@ class TrainingSteps:
 
     def fetched(self, loader: Loader, items: Optional[int], asked_ns: int, got_ns: int) -> None:
         """The program has got a batch."""
+        if not self.stopped:
+            self._ask(loader, asked_ns)
         if self.stopped:
             return
-        if self._running and self._stepped_ns is not None and loader in self._feeds and not self._backwards:
-            if not self._end(asked_ns):  # the usual case
-                return
-        else:
-            self._ask(loader, asked_ns)
         before, waited_ns = self._fetched.get(loader), got_ns - asked_ns
         self._fetched[loader] = Fetched(1, items, waited_ns) if before is None else before.plus(items, waited_ns)
         if loader in self._passes:
@@ -196,9 +193,9 @@ class TrainingSteps:
         """The same as `backward` with `loss`, `stepped` and `fetched` in turn, with one optimizer and one loader, or without a
         loader; each element holds the arguments, after the method. False: nothing was done, since more is to be considered."""
         optimizer, count = stepped[0][1], len(stepped)
-        if not self._in_the_middle or count > self.steps_at_once:
-            return False
-        if not self.counts(optimizer) or [each[1] for each in stepped].count(optimizer) < count:
+        unsettled = self._epoch_over or self._may_be_over or self._evaluating or self._others or not self._explained
+        is_one = self.counts(optimizer) and [each[1] for each in stepped].count(optimizer) == count
+        if unsettled or not is_one or self._stepped_ns is not None or count > self.steps_at_once:
             return False
         waits_ns: List[int] = [0] * count
         items: List[Optional[int]] = [None] * count
@@ -214,20 +211,9 @@ class TrainingSteps:
             self._fetched = {loader: Fetched(1, items[-1], waits_ns[-1])}
             if loader in self._passes:
                 self._passes[loader].batches += count
-        self.steps += count
-        self._began_ns = ends_ns[-1]
+        self.steps, self._began_ns = self.steps + count, ends_ns[-1]
         self.stopped = not self.loop.add(ends_ns, waits_ns[:count], items[:count], loss)
         return True
-
-    @property
-    def _in_the_middle(self) -> bool:
-        """Whether a step is under way, with nothing to be found out first."""
-        settled = self._explained and not self._others and self._stepped_ns is None
-        return (
-            self._running
-            and settled
-            and not (self.stopped or self._epoch_over or self._may_be_over or self._evaluating)
-        )
 
     def finish(self) -> None:
         """The program has ended."""
@@ -273,19 +259,11 @@ class TrainingSteps:
             self._fetched = fetched
 
     def _record(self, optimizer: Any) -> None:
-        if not self._feeds and self._explained:
-            self.loop.step(0, None, self._loss)
-            return
-        if len(self._fetched) == 1 and self._explained:  # the usual case
-            ((loader, fetched),) = self._fetched.items()
-            if loader in self._feeds:
-                self.loop.step(fetched.waited_ns, fetched.items, self._loss)
-                return
         feeds = [fetched for loader, fetched in self._fetched.items() if loader in self._feeds]
         if not self._explained:
             self._explained = True
             self.loop.explain(self._explanation(optimizer, feeds))
-        waited_ns = feeds[0].waited_ns if len(feeds) == 1 else sum(fetched.waited_ns for fetched in feeds)
+        waited_ns = sum(fetched.waited_ns for fetched in feeds)
         self.loop.step(waited_ns, feeds[0].items if feeds else 0 if self._feeds else None, self._loss)
 
     def _end(self, at_ns: int) -> bool:

@@ -18,9 +18,7 @@ from benchprobe.loop.loop_pass import LoopPass
 from benchprobe.loop.probe import TRAIN, Probe
 
 NO_STEP = "no optimizer stepped in this process, so there is no training step to measure"
-
 WORTH_TELLING_S = 0.01
-
 OWN_LOOP = "training steps counted by the script's own loop 'train'"
 
 
