@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import threading
+from bisect import bisect_left, bisect_right
 from contextlib import nullcontext
 from itertools import repeat
 from time import perf_counter_ns
@@ -97,8 +98,8 @@ class StreamsTimes(NamedTuple):
 def streams_times(makers: Sequence[Callable[[], Caller]], most_calls: Optional[int] = None) -> StreamsTimes:
     """Of concurrent callers, each made in its own thread.
 
-    In a round each caller makes the same number of calls: enough for 50 ms, at most `most_calls`. A round lasts from the
-    first call's start to the last one's end; all inputs are prepared before it.
+    In a round each caller makes the same number of calls: enough for 50 ms, at most `most_calls`. All inputs are prepared
+    before it.
     """
     with _Crowd(makers) as crowd:
         once_ns = min(crowd.round(1) for _ in range(WARMUP_ROUNDS))
@@ -107,17 +108,42 @@ def streams_times(makers: Sequence[Callable[[], Caller]], most_calls: Optional[i
         longer = math.ceil(calls * ROUND_NS / max(crowd.round(calls), 1))  # many calls in a row are faster
         calls = int(min(most, max(1, longer)))
         crowd.forget()
-        rates: List[float] = []
         began_ns = perf_counter_ns()
-        while len(rates) < MAX_ROUNDS:
-            took_ns = crowd.round(calls)
-            rates.append(len(makers) * calls / (took_ns / 1e9))
-            if len(rates) >= MIN_ROUNDS and perf_counter_ns() - began_ns > MAX_SECONDS * 1e9:
+        for number in range(1, MAX_ROUNDS + 1):
+            crowd.round(calls)
+            if number >= MIN_ROUNDS and perf_counter_ns() - began_ns > MAX_SECONDS * 1e9:
                 break
-        seconds = crowd.seconds()
-        seconds = seconds[:: math.ceil(len(seconds) / MOST_CALLS)]
+        rounds = [times_together(stamps) for stamps in zip(*crowd.stamps)]
         crowd.look()
-        return StreamsTimes(rates, seconds)
+    seconds = [each for times in rounds for each in times.seconds]
+    return StreamsTimes([times.rates[0] for times in rounds], seconds[:: math.ceil(len(seconds) / MOST_CALLS)])
+
+
+def times_together(callers: Sequence[List[int]]) -> StreamsTimes:
+    """Of one round, from the stamps of each caller: the start of its first call and each call's end.
+
+    Only what all callers do at once counts: from when each has made one call, for which it has just woken up, to when the
+    first has made its last; of calls, those that lie at least half in it. If it is less than a quarter of the round, the whole
+    counts.
+    """
+    begin, end = max(stamps[1] for stamps in callers), min(stamps[-1] for stamps in callers)
+    whole_ns = max(stamps[-1] for stamps in callers) - min(stamps[0] for stamps in callers)
+    if 4 * (end - begin) < whole_ns:
+        begin = min(stamps[0] for stamps in callers)
+        end = begin + whole_ns
+    calls, seconds = 0.0, []
+    for stamps in callers:
+        first, last = bisect_left(stamps, begin), bisect_right(stamps, end) - 1
+        before = after = 0.0  # the shares of the calls that lie in it only in part
+        if first > 0:
+            before = (stamps[first] - begin) / max(stamps[first] - stamps[first - 1], 1)
+        if last + 1 < len(stamps):
+            after = (end - stamps[last]) / max(stamps[last + 1] - stamps[last], 1)
+        calls += before + last - first + after
+        counted = stamps[first - (before >= 0.5) : last + 1 + (after >= 0.5)]
+        seconds += [(b - a) / 1e9 for a, b in zip(counted, counted[1:])]
+    seconds = seconds or [(b - a) / 1e9 for stamps in callers for a, b in zip(stamps, stamps[1:])]
+    return StreamsTimes([calls / (max(end - begin, 1) / 1e9)], seconds)
 
 
 class _Crowd:
@@ -127,14 +153,11 @@ class _Crowd:
         self._barrier = threading.Barrier(len(makers) + 1)
         self._calls = 0
         self._looking = False
-        self._spans: List[List[int]] = [[0, 0] for _ in makers]
-        self._ends: List[List[Tuple[int, List[int]]]] = [
-            [] for _ in makers
-        ]  # by caller and round: the start, and each call's end
+        self.stamps: List[List[List[int]]] = [[] for _ in makers]  # by caller and round: the start, and each call's end
         self._errors: List[BaseException] = []
         self._threads = [
-            threading.Thread(target=self._live, args=(make, span, ends), daemon=True)
-            for make, span, ends in zip(makers, self._spans, self._ends)
+            threading.Thread(target=self._live, args=(make, rounds), daemon=True)
+            for make, rounds in zip(makers, self.stamps)
         ]
 
     def __enter__(self) -> _Crowd:
@@ -157,32 +180,24 @@ class _Crowd:
             pass
         if self._errors:
             raise self._errors[0]
-        return max(end for _, end in self._spans) - min(begin for begin, _ in self._spans)
+        newest = [rounds[-1] for rounds in self.stamps]
+        return max(stamps[-1] for stamps in newest) - min(stamps[0] for stamps in newest)
 
     def forget(self) -> None:
         """The calls so far were to warm up."""
-        for ends in self._ends:
-            ends.clear()
-
-    def seconds(self) -> List[float]:
-        """How long each call since took its caller; without the first of a round, for which it has just woken up."""
-        return [
-            (end - begin) / 1e9
-            for rounds in self._ends
-            for began, ends in rounds
-            for begin, end in zip(ends if len(ends) > 1 else [began], ends[1:] or ends)
-        ]
+        for rounds in self.stamps:
+            rounds.clear()
 
     def look(self) -> None:
         """One more concurrent call by each, whose result is checked."""
         self._looking = True
         self.round(1)
 
-    def _live(self, make: Callable[[], Caller], span: List[int], ends: List[Tuple[int, List[int]]]) -> None:
+    def _live(self, make: Callable[[], Caller], rounds: List[List[int]]) -> None:
         try:
             caller = make()
             try:
-                self._work(caller, span, ends)
+                self._work(caller, rounds)
             finally:
                 caller.close()
         except threading.BrokenBarrierError:
@@ -191,19 +206,17 @@ class _Crowd:
             self._errors.append(error)
             self._barrier.abort()
 
-    def _work(self, caller: Caller, span: List[int], rounds: List[Tuple[int, List[int]]]) -> None:
+    def _work(self, caller: Caller, rounds: List[List[int]]) -> None:
         run, inputs = caller.run, caller.inputs
         while True:
             self._barrier.wait()
             prepared = [inputs() for _ in range(self._calls)]
             self._barrier.wait()
-            ends: List[int] = []
-            span[0] = perf_counter_ns()
+            stamps = [perf_counter_ns()]
             for each in prepared:
                 run(each)
-                ends.append(perf_counter_ns())
-            span[1] = ends[-1]
-            rounds.append((span[0], ends))
+                stamps.append(perf_counter_ns())
+            rounds.append(stamps)
             if self._looking:
                 caller.look(run(inputs()))
             del prepared

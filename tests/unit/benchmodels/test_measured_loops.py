@@ -7,6 +7,8 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmodels.measure import measured_loops
 from benchmodels.measure.measured_loops import CALLS_WITHOUT_RULE, Caller, latency_loop, streams_times
@@ -113,13 +115,38 @@ def test_slow_calls_get_the_fewest_rounds(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_time_of_each_concurrent_call_is_kept_and_of_many_an_even_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measured_loops, "ROUND_NS", 4_000_000)
-    monkeypatch.setattr(measured_loops, "MOST_CALLS", 50)
+    monkeypatch.setattr(measured_loops, "MOST_CALLS", 10)
     _, seconds = streams_times([lambda: Caller(lambda x: time.sleep(0.002), lambda: None, lambda: None)] * 2)
-    assert 12 < len(seconds) <= 50
+    assert 5 <= len(seconds) <= 10
     assert min(seconds) >= 0.002
 
 
-def test_the_first_call_of_a_round_for_which_a_caller_wakes_up_does_not_count() -> None:
-    crowd = measured_loops._Crowd([])
-    crowd._ends = [[(0, [9_000, 10_000, 11_000]), (20_000, [25_000])]]
-    assert crowd.seconds() == [1e-6, 1e-6, 5e-6], "the only call of a round does"
+def test_only_what_all_callers_do_at_once_counts() -> None:
+    quick, slow = list(range(0, 1100, 100)), [50, *range(300, 1900, 150)]  # ten calls of 100 ns, eleven of 150
+    rates, seconds = measured_loops.times_together([quick, slow])
+    assert rates == pytest.approx([1e9 / 100 + 1e9 / 150])  # from 300 to 1000: seven calls, and four and two thirds
+    assert seconds == pytest.approx([100e-9] * 7 + [150e-9] * 5)  # the last lies in it by two thirds
+
+
+def test_of_a_round_in_which_callers_hardly_meet_everything_counts() -> None:
+    rates, seconds = measured_loops.times_together([[0, 10, 20], [100, 115, 130]])
+    assert rates == pytest.approx([4 / 130e-9])
+    assert len(seconds) == 4
+
+
+def test_a_round_of_one_call_counts_it() -> None:
+    assert measured_loops.times_together([[0, 1000], [200, 1200]]) == (pytest.approx([2 / 1200e-9]), [1e-6, 1e-6])
+
+
+@given(
+    starts=st.lists(st.integers(0, 50), min_size=1, max_size=4),
+    calls=st.integers(1, 40),
+    call_ns=st.integers(10, 1000),
+)
+def test_equal_calls_have_the_rate_of_as_many_callers(starts: list[int], calls: int, call_ns: int) -> None:
+    callers = [[start + call_ns * number for number in range(calls + 1)] for start in starts]
+    rates, seconds = measured_loops.times_together(callers)
+    assert set(seconds) <= {call_ns / 1e9}
+    assert rates[0] <= len(starts) / (call_ns / 1e9) * (1 + 1e-9)
+    if calls > 2 and max(starts) - min(starts) < call_ns * (calls - 2) / 4:
+        assert rates[0] == pytest.approx(len(starts) / (call_ns / 1e9))
