@@ -18,7 +18,17 @@ import pytest
 from processes import kill
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3")
+_OF_RAYS_AGENT = 52365
 _NODE = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--block")
+
+
+def _free_port(address: str) -> int:
+    """Not one that Ray wants for something else."""
+    while True:
+        with socket.socket() as free:
+            free.bind((address, 0))
+            if free.getsockname()[1] != _OF_RAYS_AGENT:
+                return int(free.getsockname()[1])
 
 
 class RayCluster:
@@ -29,9 +39,7 @@ class RayCluster:
         self._head, self._other = hosts
         (folder / "token").write_text(os.urandom(16).hex())
         self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
-        with socket.socket() as free:
-            free.bind((self._head, 0))
-            self.address = f"{self._head}:{free.getsockname()[1]}"
+        self.address = f"{self._head}:{_free_port(self._head)}"
         self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -64,6 +72,8 @@ class RayCluster:
     def _wait(self, condition: object, what: str) -> None:
         limit = time.monotonic() + 300
         while not condition():  # type: ignore[operator]
+            for address, node in self._nodes.items():
+                assert node.poll() is None, (self.folder / f"{address}.log").read_text()
             assert time.monotonic() < limit, f"not in time: {what}"
             time.sleep(0.2)
 

@@ -123,8 +123,8 @@ def times_together(callers: Sequence[List[int]]) -> StreamsTimes:
     """Of one round, from the stamps of each caller: the start of its first call and each call's end.
 
     Only what all callers do at once counts: from when each has made one call, for which it has just woken up, to when the
-    first has made its last; of calls, those that lie at least half in it. If it is less than a quarter of the round, the whole
-    counts.
+    first has made its last, with the calls at least half of which lie in it. If it is less than a quarter of the round, the
+    whole counts.
     """
     begin, end = max(stamps[1] for stamps in callers), min(stamps[-1] for stamps in callers)
     whole_ns = max(stamps[-1] for stamps in callers) - min(stamps[0] for stamps in callers)
