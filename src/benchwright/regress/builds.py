@@ -307,7 +307,7 @@ def _marked(unfinished: Path, folder: Path) -> Iterator[None]:
 def _result(
     commit: Commit, destination: Path, log: Path | None, *, reused: bool = False, seconds: float = 0.0
 ) -> BuiltRevision:
-    """`program` is what build.sh was asked for; whatever lies beside it has its own name."""
+    """`program` is the file that build.sh was to make; other files beside it go by their own names."""
     beside = sorted(entry for entry in destination.parent.iterdir() if not entry.name.startswith("."))
     programs = {"program": str(destination)} | {p.name: str(p) for p in beside if p != destination}
     shown = str(log) if log else None

@@ -68,7 +68,7 @@ def condensed_run(run: Run) -> Run:
 
 
 def with_measurements(run: Run, measurements: Sequence[Measurement]) -> Run:
-    """The run with others in the place of its measurements, in their order."""
+    """The run with its measurements replaced, in their order, by the ones given."""
     following = iter(measurements)
     results = tuple(
         replace(

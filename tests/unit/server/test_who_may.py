@@ -226,7 +226,7 @@ HEADERS = ["Origin", "Host", "Cookie", "Content-Length", "Content-Type", "Author
 PARAMETERS = ["since", "text", "from", "to", "a", "b", "metric", "machine", "page", "next", "token", "status", "label"]
 
 
-def ask_oddly(office: Office, data: st.DataObject) -> None:
+def status_of_odd(office: Office, data: st.DataObject) -> int:
     asked = data.draw(st.sampled_from(office.asked()))
     path = asked.path.partition("?")[0] + data.draw(st.just("") | ODD.map(quote_all))
     names = data.draw(st.lists(st.sampled_from(PARAMETERS), max_size=4))
@@ -239,8 +239,7 @@ def ask_oddly(office: Office, data: st.DataObject) -> None:
         headers["Authorization"] = f"Bearer {office.secrets['read']}".encode()
     method = data.draw(st.sampled_from([asked.method, "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]))
     body = data.draw(st.none() | st.binary(max_size=30) | ODD.map(lambda text: text.encode("utf-8", "replace")))
-    answer = office.client.request(method, f"{path}?{query}", content=body, headers=headers)
-    assert answer.status_code < 500, answer.text
+    return office.client.request(method, f"{path}?{query}", content=body, headers=headers).status_code
 
 
 def sendable(text: str) -> str:
@@ -258,14 +257,14 @@ def settings_for(examples: int) -> settings:
 @settings_for(60)
 @given(data=st.data())
 def test_whatever_is_asked_is_answered(offices: dict[bool, Office], data: st.DataObject) -> None:
-    ask_oddly(offices[True], data)
+    assert status_of_odd(offices[True], data) < 500
 
 
 @pytest.mark.long
 @settings_for(4000)
 @given(data=st.data())
 def test_whatever_is_asked_often_is_answered(offices: dict[bool, Office], data: st.DataObject) -> None:
-    ask_oddly(offices[True], data)
+    assert status_of_odd(offices[True], data) < 500
 
 
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/changes/1"])

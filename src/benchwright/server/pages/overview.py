@@ -29,9 +29,9 @@ def overview(archive: Archive, asked: Asked) -> str:
     regressed = [change for change in changes if change.verdict == "regressed"]
     improved = [change for change in changes if change.verdict == "improved"]
     blocks = [
-        PageBlock("Regressed", table=change_table(regressed, asked), empty="Nothing that can be told from noise."),
+        PageBlock("Regressed", table=change_table(regressed, asked), empty="Nothing beyond the noise."),
         PageBlock("Newly failing", table=_failing_table(failing, asked), empty="Nothing."),
-        PageBlock("Improved", table=change_table(improved, asked), empty="Nothing that can be told from noise."),
+        PageBlock("Improved", table=change_table(improved, asked), empty="Nothing beyond the noise."),
         PageBlock("Unusually silent machines", table=_silent_table(silent, asked), empty="None."),
     ]
     runs = sum(each.runs for each in machines)

@@ -55,7 +55,7 @@ def series_page(archive: Archive, asked: Asked, series_id: str) -> str:
     blocks = [
         PageBlock(drawings=history_drawings(history, marks) if placed else (), about=_about(placed, marks, changes))
     ]
-    blocks.append(PageBlock("Changes", table=change_table(changes, asked), empty="None that can be told from noise."))
+    blocks.append(PageBlock("Changes", table=change_table(changes, asked), empty="None beyond the noise."))
     if marks:
         blocks.append(
             PageBlock("What else changed", [f"{moment(placed[at].point.started)}: {text}" for at, text in marks])

@@ -206,7 +206,7 @@ def _parsed(path: str) -> YamlFile | JsonFile:
 
 
 def looks_like_one(path: str) -> bool:
-    """Told from its keys: a model with tests, or meta with benchmarks. A file that was cut off still is one."""
+    """Whether its keys are a specification's: a model with tests, or meta with benchmarks, even in a file that was cut off."""
     if not path.lower().endswith((".json", *YAML)):
         return False
     try:
