@@ -93,9 +93,11 @@ def queues(options: argparse.Namespace) -> None:
             rows, _ = measured(
                 options, ["--slots", "1", "--service", f"{service}:{mean_s}", "--first", "0", "--gap", "0"], words
             )
-            # What a service really took: a sleep is longer than asked for, and the next one starts a little later.
-            services = [(r["server"]["stamps"][0] - r["server"]["started"]) / 1e9 for r in rows]
-            waits = [(r["first"] - r["planned"]) / 1e9 - s for r, s in zip(rows, services, strict=True)]
+            # What a service really took: a sleep is longer than asked for, and the answer's end is sent before the next one starts.
+            services = [(r["server"]["released"] - r["server"]["started"]) / 1e9 for r in rows]
+            waits = [
+                (r["first"] - r["planned"] - r["server"]["stamps"][0] + r["server"]["started"]) / 1e9 for r in rows
+            ]
             wait, theory = 0.0, []
             for i, taken in enumerate(services):
                 theory.append(wait)

@@ -1,13 +1,13 @@
 """What it costs a training script to be watched, and whether its rate is what its own stopwatch says.
 
-    python performance/training_overhead.py [--pairs N] [--quick] [--device cuda] [--blocks]
+    python performance/training_overhead.py [--pairs N] [--quick] [--device cuda] [--blocks [--rounds N] [--source loader]]
 
 One script trains a model, plainly, watched by `python -m benchmodels`, and by `bw run`, in turns, each time in a new process.
 CPU time of the training thread and the time of the same steps are read by the script itself. On the processor the bar is 100 µs
 of CPU a step, which is 1 % of a step of 10 ms. On a GPU, where steps take 1 to 10 ms: at most 1 % more time than plainly.
 In both cases the rate told is within 1 % of the stopwatch of the script that was watched (medians of the rounds).
 
-With --blocks one process trains, watched and not in turns of 100 steps (200 on a GPU), and the process' own CPU clock is read, which depends
+With --blocks one process trains, watched and not in turns of 100 steps, and the process' own CPU clock is read, which depends
 little on what else the machine does. The bar is 10 µs of CPU a step, which is 1 % of a step of 1 ms; on a GPU, where other
 threads of torch work too, it is 1 % of the time of a step.
 """
@@ -56,22 +56,21 @@ def epoch():
     else:
         for _ in range(100): step(x, y)
 
+from torch.utils.data import dataloader
+places = [(torch.autograd, "backward"), (dataloader.DataLoader, "__iter__"), (dataloader._BaseDataLoaderIter, "__next__")]
+wrapped = [(place, name, getattr(place, name)) for place, name in places]
 epoch()
 if os.environ.get("BLOCKS"):  # watched and not, in turns
-    from torch.utils.data import dataloader
     from torch.optim.optimizer import _global_optimizer_post_hooks as hooks
     watched = dict(hooks)
-    places = [(torch.autograd, "backward"), (dataloader.DataLoader, "__iter__"), (dataloader._BaseDataLoaderIter, "__next__")]
-    wrapped = [(place, name, getattr(place, name)) for place, name in places]
     def block(is_watched):
         for place, name, function in wrapped:
             setattr(place, name, function if is_watched else function.__wrapped__)
         hooks.clear()
         hooks.update(watched if is_watched else {})
         began, cpu = now(), time.process_time()
-        for _ in range(together): epoch()
-        return (now() - began) * 1e4 / together, (time.process_time() - cpu) * 1e4 / together  # µs a step
-    together = 1 if device == "cpu" else 2  # on a GPU, going from one to the other waits for it
+        epoch()
+        return (now() - began) * 1e4, (time.process_time() - cpu) * 1e4  # µs a step
     rounds = [(block(False), block(True), block(True), block(False)) for _ in range(epochs)]
     open("own.json", "w").write(json.dumps(rounds))
     raise SystemExit
@@ -88,6 +87,8 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=7, help="rounds")
     parser.add_argument("--quick", action="store_true", help="3 rounds, of fewer epochs")
     parser.add_argument("--blocks", action="store_true", help="in one process, watched and not in turns")
+    parser.add_argument("--rounds", type=int, help="of four blocks each, with --blocks")
+    parser.add_argument("--source", choices=("loader", "tensors"), help="where batches come from (default: both)")
     parser.add_argument("--device", default="cpu", help="where the script computes")
     options = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
@@ -103,8 +104,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(SCRIPT)
         for width, depth, epochs in sizes:
-            for source in ("loader", "tensors"):
-                words = [options.device, str(width), str(depth), str(epochs), source]
+            for source in (options.source,) if options.source else ("loader", "tensors"):
+                words = [options.device, str(width), str(depth), str(options.rounds or epochs), source]
                 if options.blocks:
                     missed += _blocks(Path(folder), words)
                     continue

@@ -122,8 +122,10 @@ class KnownServer:
             self.running -= 1
             if self._slots is not None:
                 self._slots.release()
+            released = time.perf_counter_ns()
         if self._log is not None:
             told = {"id": headers.get("x-request-id"), "received": received, "started": started, "service_s": service_s}
+            told["released"] = released
             self._log.write(json.dumps({**told, **sent}) + "\n")
         return behaviour not in ("cut", "stall")
 

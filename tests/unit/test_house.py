@@ -50,7 +50,7 @@ BUDGETS = {
     "benchmodels/measure": 2_250,
     "benchmodels/pytorch": 1_600,
     "benchmodels/runtimes": 3_450,
-    "benchmodels/training": 800,
+    "benchmodels/training": 830,
     "benchmodels/warm": 400,
     "benchmodels/zoo": 4_100,
     "benchprobe": 300,

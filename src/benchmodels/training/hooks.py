@@ -2,7 +2,7 @@
 
 What happens in short steps is only noted, with its time, and reported for several steps at once: code that runs every few
 milliseconds among a program's own is never in the processor's caches, and would take ten times as long as it does by itself.
-Once steps follow each other alike (one batch, one backward pass), backward passes are no longer noted.
+Once steps follow each other alike (one batch, one backward pass), backward passes are not noted: `backward` is torch's own until the next report.
 Optimizers report through torch's own global hook; loaders, `backward`, `GradScaler.scale` and `Module.train` are wrapped.
 Steps compiled as a whole by `torch.compile`, optimizer included, are seen, but the hook may split their graph.
 """
@@ -42,7 +42,7 @@ class TrainingHooks:
         self._enough = enough
         self._complain = complain
         self._patches = Patches()
-        self._loaders: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._loaders: weakref.WeakKeyDictionary[Any, Tuple[int, Callable[[Any], Any]]] = weakref.WeakKeyDictionary()
         self._next_number = itertools.count().__next__
         self._trained_on: Any = None  # the data set of the loader that was ended
         self._has_ended = self._reporting = False
@@ -52,6 +52,8 @@ class TrainingHooks:
         self._noted: List[Tuple[Any, ...]] = []  # a method of `steps` and its arguments, not yet called
         self._due_ns = self._steps_left = 0  # when, or after how many steps, they are to be called
         self._alike, self._skips_backward = 0, False  # how many steps up to now were alike
+        self._skip_backward: Callable[[bool], None] = lambda skips: None
+        self._interrupted = False  # steps were alike until something else happened
         self._thread = threading.get_ident()
 
     def install(self, imports: ImportWatch) -> None:
@@ -138,29 +140,30 @@ class TrainingHooks:
         self._patches.set_attribute(iterator_class, "__next__", __next__)
 
     def _know(self, iterator: Any, loader: Any, asked_ns: int, ready_ns: int) -> None:
-        number = self._loaders.setdefault(loader, self._next_number())
+        if loader not in self._loaders:
+            size_of = batch_sizes.finder(batch_sizes.of_loader(loader), self._complain)
+            self._loaders[loader] = (self._next_number(), size_of)
+        number, _ = self._loaders[loader]
         which = self._steps.opened(number, asked_ns, ready_ns)
-        size_of = batch_sizes.finder(batch_sizes.of_loader(loader), self._complain)
         if not hasattr(iterator, "_benchmodels"):  # persistent workers keep theirs
             weakref.finalize(iterator, self._left, number, which).atexit = False
-        iterator._benchmodels = (number, size_of)
+        iterator._benchmodels = self._loaders[loader]
 
     def _ended(self, data: Any = None) -> bool:
         """Whether enough has been measured. `data`: of the loader in use."""
         if self._steps.stopped and not self._has_ended:
             self._has_ended = True
             used = self._loaders.items()
-            evaluates = any(loader.dataset is data and not self._steps.is_fed_by(number) for loader, number in used)
+            evaluates = any(each.dataset is data and not self._steps.is_fed_by(number) for each, (number, _) in used)
             self._trained_on = None if evaluates else data
             self._enough()
         return self._has_ended
 
     def _feeds_training(self, loader: Any) -> bool:
         """Whether its batches would be trained on: they were, or it is a new one of the same data."""
-        number = self._loaders.get(loader)
-        if number is None:
+        if loader not in self._loaders:
             return self._trained_on is not None and loader.dataset is self._trained_on
-        return self._steps.is_fed_by(number)
+        return self._steps.is_fed_by(self._loaders[loader][0])
 
     def _left(self, number: int, which: Pass) -> None:
         """The program has dropped an iterator; it may do so anywhere, even while something else is reported."""
@@ -176,7 +179,8 @@ class TrainingHooks:
             if self._skips_backward:
                 return backward(tensors, *args, **kwargs)
             if get_ident() == self._thread:
-                self._skips_backward = self._alike >= STEPS_ALIKE
+                if self._alike >= STEPS_ALIKE:
+                    skip(True)
                 if perf_counter_ns() < self._loss_due_ns:
                     note(noted)
                 else:
@@ -186,7 +190,13 @@ class TrainingHooks:
                         self._go_on_after(error)
             return backward(tensors, *args, **kwargs)
 
+        def skip(skips: bool) -> None:
+            self._skips_backward = skips
+            if torch.autograd.backward is (watched if skips else backward):  # else the program has replaced it
+                torch.autograd.backward = backward if skips else watched
+
         self._patches.set_attribute(torch.autograd, "backward", watched)
+        self._skip_backward = skip
 
     def _note_loss(self, tensors: Tensor) -> None:
         scaled, own = self._scaled
@@ -241,37 +251,50 @@ class TrainingHooks:
 
     def _report(self, last: Optional[Callable[..., object]] = None, *args: Any) -> None:
         """Reports what was noted, in its order, and then `last`, if given."""
-        noted, self._reporting = self._noted, True
+        noted, self._reporting, were_alike = self._noted, True, self._alike >= STEPS_ALIKE
         if last is not None:
             noted.append((last, *args))
         try:
-            self._pass_on(noted)
+            self._pass_on(noted, were_alike)
         except Exception as error:
             self._go_on_after(error)
         finally:
             noted.clear()
             self._reporting = False
-        now_ns = perf_counter_ns()
+        now_ns, at_once = perf_counter_ns(), self._steps.steps_at_once
         self._due_ns = now_ns + INTERVAL_NS
-        self._steps_left = self._steps.steps_at_once
-        self._skips_backward = self._skips_backward and now_ns < self._loss_due_ns
+        self._interrupted = last is not None and (self._interrupted or were_alike)
+        self._steps_left = (
+            min(at_once, STEPS_ALIKE + 1) if self._interrupted else at_once
+        )  # to know soon that they are again
+        self._skip_backward(self._skips_backward and now_ns < self._loss_due_ns)
 
-    def _pass_on(self, noted: List[Tuple[Any, ...]]) -> None:
-        steps, were_alike = self._steps, self._alike >= STEPS_ALIKE
-        has_loss = were_alike and noted[0][0] is self._backward
-        rest = noted[1:] if has_loss else noted
-        period = [self._backward, self._stepped, self._fetched][were_alike : 3 if steps.has_loader else 2]
-        count = len(rest) // len(period)
-        are_alike = count > 0 and [each[0] for each in rest] == period * count
-        self._alike = self._alike + count if are_alike else 0
+    def _pass_on(self, noted: List[Tuple[Any, ...]], were_alike: bool) -> None:
+        """Passes on steps that are alike together, all else one by one."""
+        steps, calls, least = self._steps, [each[0] for each in noted], 1 if were_alike else STEPS_ALIKE
+        unit = [self._backward, self._stepped, self._fetched][were_alike : 3 if steps.has_loader else 2]
+        count = begin = at = end = 0  # what lies between `begin` and `at` has yet to be passed on
+        while end < len(noted):
+            at, loss = end, noted[end][1] if calls[end] is self._backward else None
+            first = end = at + (were_alike and calls[at] is self._backward)
+            while calls[end : end + len(unit)] == unit and (were_alike or end == first or noted[end][1] is None):
+                end += len(unit)
+            count, run = (end - first) // len(unit), noted[first:end]
+            if count >= least:
+                self._one_by_one(noted[begin:at], were_alike, more=True)
+                steps.loop.catching_up = end < len(noted)
+                stepped = run[1 - were_alike :: len(unit)]
+                fetched = run[2 - were_alike :: len(unit)] if steps.has_loader else []
+                begin = end if steps.several(stepped, fetched, loss) else at
+            end = max(end, at + 1)
+        self._one_by_one(noted[begin:], were_alike, more=False)
+        self._alike = count + (self._alike if count and at == 0 else 0)
         self._skips_backward = self._alike >= STEPS_ALIKE and count > 1  # of long steps every loss is read
-        if were_alike:
-            stepped, fetched = rest[:: len(period)], rest[1 :: len(period)] if steps.has_loader else []
-            if are_alike and steps.several(stepped, fetched, noted[0][1] if has_loss else None):
-                return
-            noted[:] = self._with_backward_passes(noted)
-        for number, (call, *values) in enumerate(noted, start=1):
-            steps.loop.catching_up = number < len(noted)
+
+    def _one_by_one(self, noted: List[Tuple[Any, ...]], were_alike: bool, more: bool) -> None:
+        whole = self._with_backward_passes(noted) if were_alike else noted
+        for number, (call, *values) in enumerate(whole, start=1):
+            self._steps.loop.catching_up = more or number < len(whole)
             call(*values)
 
     def _with_backward_passes(self, noted: List[Tuple[Any, ...]]) -> List[Tuple[Any, ...]]:

@@ -195,7 +195,8 @@ class TrainingSteps:
         optimizer, count = stepped[0][1], len(stepped)
         unsettled = self._epoch_over or self._may_be_over or self._evaluating or self._others or not self._explained
         is_one = self.counts(optimizer) and [each[1] for each in stepped].count(optimizer) == count
-        if unsettled or not is_one or self._stepped_ns is not None or count > self.steps_at_once:
+        begun = self._stepped_ns is not None or self._backwards > 0 or bool(fetched) != self.has_loader
+        if unsettled or not is_one or begun or count > self.steps_at_once or (self._fetched and not fetched):
             return False
         waits_ns: List[int] = [0] * count
         items: List[Optional[int]] = [None] * count

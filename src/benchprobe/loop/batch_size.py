@@ -38,9 +38,12 @@ def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda t
                 part = batch
                 for step in path:
                     part = step(part)
-                return _checked(int(part.shape[dimension])) if is_known else None
-            except Exception:  # the structure of batches has changed: search again
-                path = None
+                size = int(part.shape[dimension])
+                if 0 <= size < LARGEST:
+                    return size if is_known else None
+            except Exception:  # the structure of batches has changed
+                pass
+            path = None  # search again
         if (found := next(_tensors(batch, MAX_DEPTH), None)) is None:
             return None
         path, tensor = found

@@ -301,12 +301,15 @@ FORMS = {
     """,
 }
 STOPWATCH = """
+def waited_s():  # for a core
+    return int(open("/proc/thread-self/schedstat").read().split()[1]) / 1e9
 class Clock:
-    spent = 0.0
+    spent = waited = 0.0
     def __enter__(self):
-        self.began = time.perf_counter()
+        self.began, self.before = time.perf_counter(), waited_s()
     def __exit__(self, *error):
         self.spent += time.perf_counter() - self.began
+        self.waited += waited_s() - self.before
 clock = Clock()
 first = torch.optim.SGD(model.parameters(), 0.01)
 def work(x, y):
@@ -327,10 +330,12 @@ def train(x, y):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_steps_take_as_long_as_a_stopwatch_round_the_training_loops_shows(trained, form):
-    """What is wrongly left out or counted here takes 5 % or more; performance/stopwatch.py has the bar of 1 %."""
-    found = trained(STOPWATCH + textwrap.dedent(FORMS[form]) + "print(clock.spent)")
+    """What is wrongly left out or counted here takes 5 % or more; performance/stopwatch.py has the bar of 1 %. The script may have
+    waited for a core between a stamp and its stopwatch."""
+    found = trained(STOPWATCH + textwrap.dedent(FORMS[form]) + "print(clock.spent, clock.waited)")
     assert found.code == 0, found.errors
-    assert sum(found.step_s) == pytest.approx(float(found.output), rel=0.03)
+    spent_s, waited_s = map(float, found.output.split())
+    assert sum(found.step_s) == pytest.approx(spent_s, abs=0.03 * spent_s + waited_s)
 
 
 ENDING = """
