@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from benchwright.cli.terminal import show
+
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 _JSON = "benchwright.json"  # in the context: whether it was asked for
@@ -35,7 +37,7 @@ def in_json() -> bool:
 def answer(body: Callable[[], object], text: Callable[[], str]) -> None:
     """Prints one of them; the other is not made."""
     if in_json():
-        click.echo(json.dumps(body(), indent=1, default=msgspec.to_builtins))
+        show(json.dumps(body(), indent=1, default=msgspec.to_builtins), nl=True)
         return
     words = text()
-    click.echo(words, nl=bool(words) and not words.endswith("\n"))
+    show(words, nl=bool(words) and not words.endswith("\n"))

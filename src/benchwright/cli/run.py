@@ -12,7 +12,7 @@ from benchwright import regress, runner
 from benchwright import results as kept
 from benchwright.cli.answer import in_json
 from benchwright.cli.options import TargetCommand, order_from, target_options, typed_without
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width, with_all_scripts
+from benchwright.cli.terminal import coloured, show, terminal_width, with_all_scripts
 from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.quantities import parse_duration
 from benchwright.runs.delivery import NotReported
@@ -80,10 +80,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], every: str | None, 
     if end is not None:
         return _report_nodes(end, order)
     assert made is not None
-    try:
-        click.echo(_report(made, order), nl=False)
-    except BrokenPipeError:
-        forget_stdout()  # nobody reads the report (`| head`); the exit code tells how the run went all the same
+    show(_report(made, order))
     if lost is not None:
         click.echo(f"benchwright: {lost}", err=True)
     return kept.after_run.exit_code(made) or (0 if lost is None else lost.exit_code)
@@ -122,10 +119,7 @@ def _report_nodes(end: FanOutEnd, order: RunOrder) -> int:
         text = f'{{"runs": [{",".join(_report(run, order) for run in runs)}]}}\n'
     else:
         text = "" if report is None else coloured(ScreenReporter().render(report))
-    try:
-        click.echo(text, nl=False)
-    except BrokenPipeError:
-        forget_stdout()
+    show(text)
     if end.missing:
         names = ", ".join(end.missing)
         click.echo(
@@ -145,10 +139,7 @@ def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress) -> int:
             for each in done
             if each.run is not None
         ]
-        try:
-            click.echo(f'{{"runs": [{",".join(texts)}]}}\n' if in_json() else "\n".join(texts), nl=False)
-        except BrokenPipeError:
-            forget_stdout()
+        show(f'{{"runs": [{",".join(texts)}]}}\n' if in_json() else "\n".join(texts))
     codes = {each.code for each in done}
     return codes.pop() if len(codes) == 1 else 1
 

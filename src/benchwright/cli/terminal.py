@@ -60,6 +60,14 @@ def forget_stdout() -> None:
         os.close(nothing)
 
 
+def show(text: str | bytes, *, nl: bool = False) -> None:
+    """On stdout; nobody may read it any more (`| head`), and the exit code tells how it went all the same."""
+    try:
+        click.echo(text, nl=nl)
+    except BrokenPipeError:
+        forget_stdout()
+
+
 def ask(question: str) -> None:
     """Aborts unless the user agrees; InvalidInput if there is nobody to ask."""
     try:

@@ -15,7 +15,7 @@ from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, 
 from benchwright.cli.regressions import notify_options
 from benchwright.cli.regressions.decision_options import decision_of, decision_options
 from benchwright.cli.results.output import by_ending, put_out
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.terminal import coloured, show, terminal_width
 from benchwright.core.comparison import Verdict
 from benchwright.core.errors import InvalidInput
 from benchwright.core.revision import parse_revision
@@ -97,11 +97,11 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
         else:
             outcome = regress.ab.run_ab(_ab_order(order, own, decision), progress)
         why = _explained(outcome, order, progress) if own["explain"] else ""
-    try:
-        click.echo(_report(outcome, "json" if in_json() else "screen"), nl=False)
-        click.echo(why, nl=False, err=in_json())
-    except BrokenPipeError:
-        forget_stdout()  # nobody reads the report (`| head`); the exit code tells the verdict all the same
+    show(_report(outcome, "json" if in_json() else "screen"))
+    if in_json():
+        click.echo(why, nl=False, err=True)
+    else:
+        show(why)
     for file, format_ in files.items():
         put_out(_report(outcome, format_), format_, file)
     if not receivers:

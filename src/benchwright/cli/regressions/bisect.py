@@ -10,7 +10,7 @@ import click
 from benchwright import regress, runner
 from benchwright.cli.answer import answer, in_json
 from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.terminal import coloured, terminal_width
 from benchwright.core.errors import InvalidInput
 from benchwright.core.quantities import parse_duration, parse_percentage
 from benchwright.kinds.metric_option import parse_metric_option
@@ -109,13 +109,10 @@ def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...]
     with runner.terminal.open_progress(quiet=quiet, verbose=values["verbose"]) as progress:
         progress.begin("reading the repository")
         found = regress.bisect.bisect(_bisect_order(order, good, bad, own), _watching(progress, quiet=quiet))
-    try:
-        answer(
-            lambda: regress.bisect_report.outcome_body(found),
-            lambda: coloured(regress.bisect_report.outcome_text(found, terminal_width())),
-        )
-    except BrokenPipeError:
-        forget_stdout()  # nobody reads it; the exit code tells all the same
+    answer(
+        lambda: regress.bisect_report.outcome_body(found),
+        lambda: coloured(regress.bisect_report.outcome_text(found, terminal_width())),
+    )
     return 0 if found.found else 1
 
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from benchwright.cli.answer import in_json
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.terminal import coloured, show, terminal_width
 from benchwright.core.comparison import Verdict
 from benchwright.core.quantities import format_duration
 from benchwright.regress.notify.notify import notify
@@ -75,10 +75,7 @@ class WatchScreen:
     def on_record(self, record: CommitRecord) -> None:
         self._progress.on_step_done("")
         with self._progress.aside():
-            try:
-                click.echo(_json(record) if self._in_json else coloured(self._text(record, terminal_width())))
-            except BrokenPipeError:
-                forget_stdout()  # nobody reads it any more; the watch goes on
+            show(_json(record) if self._in_json else coloured(self._text(record, terminal_width())), nl=True)
         targets = [target for target in self._targets if is_news(record) or not target.is_remote]
         if targets:
             notice = notice_of_commit(record, self._repository)

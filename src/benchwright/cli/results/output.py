@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from benchwright.cli.answer import in_json
-from benchwright.cli.terminal import coloured
+from benchwright.cli.terminal import coloured, show
 from benchwright.core.errors import InvalidInput
 from benchwright.core.whole_file import unwritable, write_whole
 
@@ -41,7 +41,7 @@ def chosen_format(command: str, given: str | None, output: str | None, *, known:
 def put_out(text: str, format_: str, output: str | None) -> None:
     """To `output`, or to stdout if there is none or it is `-`."""
     if output is None or output == "-":
-        click.echo(coloured(text) if format_ == "screen" else text, nl=False)
+        show(coloured(text) if format_ == "screen" else text)
         return
     try:
         write_whole(output, text.encode())
