@@ -35,6 +35,8 @@ def test_a_reader_of_the_progress_that_goes_away_does_not_end_the_run(bw: Comman
 def test_the_exit_code_tells_of_a_failure_even_if_nobody_reads_the_report(bw: CommandLine) -> None:
     done = in_a_shell(bw, "$bw | head -0; exit ${PIPESTATUS[0]}", "run", "--", "false")
     assert (done.returncode, done.stderr) == (1, "")
+    done = in_a_shell(bw, "$bw | head -0; exit ${PIPESTATUS[0]}", "show")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

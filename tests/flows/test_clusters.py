@@ -87,7 +87,7 @@ def test_what_a_job_uses_is_sent_to_a_node_that_does_not_see_it(slurm, running, 
     (tmp_path / "data").write_bytes(os.urandom(3_000_000))
     script = 'test "$(wc -c <"$0")" = 3000000 && case $0 in */there/*) echo sent;; esac'
     job = job_in("sh", "-c", script, str(tmp_path / "data"), folder=tmp_path / "run", id="job", cwd=str(tmp_path))
-    site = Site(folder=str(tmp_path / "base"), remote_dir=str(tmp_path / "there"), slurm=("--time=10",), wait_s=60.0)
+    site = Site(folder=str(tmp_path / "base"), folder_there=str(tmp_path / "there"), slurm=("--time=10",), wait_s=60.0)
     executor = SlurmExecutor(site)
     executor._python = "/no/such/python"
     with executor:

@@ -64,7 +64,7 @@ class _Capture:
         self._then = then
         self._complain = complainer()
         self._watcher = Watcher(settings.max_shapes, self._on_new)
-        options = HookOptions(script, settings.max_depth, False, self._complain, settings.weights_in_identity)
+        options = HookOptions.of(settings, script, everything=False, complain=self._complain)
         self._hook = TorchHook(self._watcher, options)
         self._imports = ImportWatch(self._complain)
         self._process = os.getpid()

@@ -130,7 +130,7 @@ class ScriptSearch:
         self._put = put
         self._complain = complainer(put)
         self._watcher = Watcher(settings.max_shapes, self._on_new, self._report)
-        options = HookOptions(script, settings.max_depth, True, self._complain, settings.weights_in_identity)
+        options = HookOptions.of(settings, script, everything=True, complain=self._complain)
         self._hook = TorchHook(self._watcher, options)
         self._started = StartedProcesses(lambda text: self._put(message_event("models", text)))
         self._process = os.getpid()

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from benchmodels.identity.identity import LENGTH, identity_of
 from benchmodels.identity.signatures import Signature
 from benchmodels.measure.batch import varying_dimensions
+from benchmodels.settings import ModelSettings
 from benchmodels.types import Details, Module, Value
 from benchprobe.stream.events import Event
 
@@ -34,6 +35,12 @@ class HookOptions(NamedTuple):
     everything: bool
     complain: Callable[[str], None]
     weights: bool = False  # whether they are part of an identity
+
+    @classmethod
+    def of(
+        cls, settings: ModelSettings, script: str, *, everything: bool, complain: Callable[[str], None]
+    ) -> HookOptions:
+        return cls(script, settings.max_depth, everything, complain, settings.weights_in_identity)
 
 
 class Uncalled(NamedTuple):

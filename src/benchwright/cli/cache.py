@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
-import msgspec
 
 from benchwright.artifacts.builds import BuildInventory
 from benchwright.artifacts.inventory import (
@@ -19,11 +17,11 @@ from benchwright.artifacts.inventory import (
     refuse_unknown,
     too_many,
 )
+from benchwright.cli.answer import answer, in_json, json_option
 from benchwright.cli.models.cached_builds import (
     day,
     delete,
     dry_run_option,
-    json_option,
     label_option,
     location,
     removed,
@@ -66,7 +64,7 @@ for _of_builds in (stats, delete, location):
 @label_option
 @runtime_option
 @click.option("--unused", metavar="TIME", help="Only what was not used for this long, such as 30d.")
-@json_option
+@json_option("Print as JSON.")
 @_folder_option
 @options("base")
 def list_(
@@ -74,33 +72,29 @@ def list_(
     labels: tuple[str, ...],
     runtimes: tuple[str, ...],
     unused: str | None,
-    as_json: bool,
     model_cache: str | None,
     base: str | None,
 ) -> None:
     """List what the caches hold, or what of it has these NAMES (globs work), the largest first."""
-    with Working("listing the caches", quiet=as_json):
+    with Working("listing the caches"):
         wanted = _filter(labels, runtimes, names=names, unused=unused)
         every = [entry for inventory in _inventories(base, model_cache) for entry in inventory.entries()]
     found = [entry for entry in every if wanted(entry)]
     found.sort(key=lambda entry: (-entry.size_bytes, entry.name))
-    if as_json:
-        click.echo(json.dumps([msgspec.to_builtins(entry) for entry in found], indent=1))
-        return
-    click.echo(_table(found) if found or not every else "nothing in the caches matches")
+    answer(lambda: found, lambda: _table(found) if found or not every else "nothing in the caches matches")
 
 
 @command.command(epilog="Example: benchwright cache verify")
-@json_option
+@json_option("Print as JSON.")
 @_folder_option
 @options("base")
-def verify(as_json: bool, model_cache: str | None, base: str | None) -> int:
+def verify(model_cache: str | None, base: str | None) -> int:
     """Read every cached file and check its checksum. Exit code: 0 intact, 1 damaged.
 
     Damaged files are fetched, unpacked or built again when they are next needed.
     """
     problems, count, size = [], 0, 0
-    with Working("reading the caches", quiet=as_json) as working:
+    with Working("reading the caches") as working:
         for inventory in _inventories(base, model_cache):
             for entry in inventory.entries():
 
@@ -112,12 +106,12 @@ def verify(as_json: bool, model_cache: str | None, base: str | None) -> int:
                 problem = inventory.verify(entry, progress)
                 problems += [problem] if problem else []
                 count, size = count + 1, size + entry.size_bytes
-    if as_json:
-        click.echo(json.dumps({"entries": count, "size_bytes": size, "problems": problems}, indent=1))
-    else:
-        for problem in problems:
-            click.echo(f"benchwright: {problem}", err=True)
-        click.echo(f"{count - len(problems)} of {count} intact, {format_bytes(size)}")
+    for problem in problems if not in_json() else ():
+        click.echo(f"benchwright: {problem}", err=True)
+    answer(
+        lambda: {"entries": count, "size_bytes": size, "problems": problems},
+        lambda: f"{count - len(problems)} of {count} intact, {format_bytes(size)}",
+    )
     return 1 if problems else 0
 
 

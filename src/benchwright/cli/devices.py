@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from benchwright import runner
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.options import options
 from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import terminal_width
@@ -33,7 +32,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @click.option(
     "--system",
     metavar="FILE",
@@ -49,7 +48,6 @@ Examples:
 @click.option("--remote-dir", metavar="DIR", help="With --sent: folder that files were sent to, if it was given then.")
 @options("android_dir", "base")
 def command(
-    as_json: bool,
     system: str | None,
     sent: bool,
     clean: bool,
@@ -67,7 +65,7 @@ def command(
     if sent:
         from benchwright.cli.suites.nodes import show_sent
 
-        return show_sent(on, system, remote_dir, clean=clean, as_json=as_json)
+        return show_sent(on, system, remote_dir, clean=clean)
     for given, flag in ((clean, "--clean"), (on, "--on"), (remote_dir, "--remote-dir")):
         if given:
             raise InvalidInput("is about what was sent to machines", where=flag, remedy="add --sent, or leave it out")
@@ -77,14 +75,10 @@ def command(
     if ended := runner.devices.end_lost_allocations(chosen.runs):
         click.echo(f"released nodes that killed runs still held: {', '.join(ended)}", err=True)
     known = runner.devices.known_system(system, os.environ)
-    with Working("asking the devices", quiet=as_json):
+    with Working("asking the devices"):
         lab = runner.devices.look_around(known, str(folder), on_phones=android_dir)
-    click.echo(_json(lab) if as_json else _text(lab))
+    answer(lambda: {"devices": lab.devices, "problem": lab.problem}, lambda: _text(lab))
     return 0 if all(device.is_ready for device in lab.devices) else 1
-
-
-def _json(lab: Lab) -> str:
-    return json.dumps({"devices": msgspec.to_builtins(lab.devices), "problem": lab.problem}, indent=1)
 
 
 def _text(lab: Lab) -> str:

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from msgspec.structs import replace
 
 from benchwright import runner
+from benchwright.cli.answer import in_json, json_option
 from benchwright.cli.options import options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
@@ -42,7 +43,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.option("--quick", is_flag=True, help="Skip the noise measurement; with --on, the suite and all-reduce.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @options(
     "base",
     "nodes",
@@ -61,7 +62,6 @@ def command(
     context: click.Context,
     /,
     quick: bool,
-    as_json: bool,
     suite: str | None,
     against: str | None,
     format_: str | None,
@@ -76,8 +76,8 @@ def command(
     """
     if values["on"] is None:
         _refuse_without_on(context)
-        return _check_this_machine(values["base"], quick=quick, as_json=as_json)
-    chosen = chosen_format("doctor --on", format_, output, as_json=as_json, known=_FORMATS)
+        return _check_this_machine(values["base"], quick=quick)
+    chosen = chosen_format("doctor --on", format_, output, known=_FORMATS)
     given = context.get_parameter_source("nodes") is ParameterSource.COMMANDLINE
     asked = runner.requests.options_of({**values, "nodes": values["nodes"] if given else 0})
     return _check_cluster(asked, None if quick else suite or "system", against, chosen, output)
@@ -94,7 +94,7 @@ def _refuse_without_on(context: click.Context) -> None:
 
 def _check_cluster(asked: Options, suite: str | None, against: str | None, format_: str, output: str | None) -> int:
     base, width = BaseFolder.choose(asked.base, os.environ), min(terminal_width(), 110)
-    with Working("reading the nodes", quiet=format_ == "json" and output is None) as working:
+    with Working("reading the nodes") as working:
         text, is_out = runner.node_rounds.cluster_report(
             asked, base, _Rounds(working), suite=suite, against=against, format_=format_, width=width
         )
@@ -102,13 +102,13 @@ def _check_cluster(asked: Options, suite: str | None, against: str | None, forma
     return 1 if is_out else 0
 
 
-def _check_this_machine(base: str | None, *, quick: bool, as_json: bool) -> int:
+def _check_this_machine(base: str | None, *, quick: bool) -> int:
     from benchwright.doctor.check import check
     from benchwright.executors.local import LocalExecutor
 
     folder = BaseFolder.choose(base, os.environ)
-    with LocalExecutor() as executor, Working("reading the machine", quiet=as_json) as working:
-        observer = None if as_json else _Noise(working)
+    with LocalExecutor() as executor, Working("reading the machine") as working:
+        observer = None if in_json() else _Noise(working)
 
         def measure(options: Options, base: BaseFolder) -> Run:
             return runner.run.run(runner.run.RunOrder(options=replace(options, no_store=True), base=base), observer)
@@ -116,7 +116,7 @@ def _check_this_machine(base: str | None, *, quick: bool, as_json: bool) -> int:
         checkup = check(
             folder, executor=executor, measure=None if quick else measure, registries=plugins.all_registries()
         )
-    if as_json:
+    if in_json():
         click.echo(checkup_json(checkup), nl=False)
     else:
         terminal = sys.stdout.isatty()

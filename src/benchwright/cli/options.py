@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from benchwright import runner
+from benchwright.cli.answer import JSON_FLAG
 from benchwright.core.errors import InvalidInput
 from benchwright.options.table import OF_SCRIPTS, OPTIONS, SORTS, Option
 
@@ -73,7 +74,7 @@ def _form(row: Option) -> dict[str, Any]:
     """The keywords of click for the form of an option."""
     match row.form:
         case "flag":
-            return {"is_flag": True}
+            return JSON_FLAG if row.name == "as_json" else {"is_flag": True}
         case "switch":
             return {"default": None}
         case "count":
@@ -99,6 +100,11 @@ def options(*names: str, **helps: str) -> Callable[[AnyFunction], AnyFunction]:
         return function
 
     return decorate
+
+
+def options_also_in(command: str) -> Callable[[AnyFunction], AnyFunction]:
+    """A decorator: the options that this command has too."""
+    return options(*(name for name, row in OPTIONS.items() if command in row.also_in.split()))
 
 
 class PassingCommand(click.Command):
@@ -278,14 +284,12 @@ def _refuse_options_of_scripts(ctx: click.Context, given: Sequence[str], targets
         )
 
 
-def target_options(
-    *, without: tuple[str, ...] = (), applying_to: str | None = None
-) -> Callable[[AnyFunction], AnyFunction]:
-    """A decorator: every option of the table but `without`; `applying_to` a sort of target."""
+def target_options(command: str, *, applying_to: str | None = None) -> Callable[[AnyFunction], AnyFunction]:
+    """A decorator: the options of the table that a command has, if it has those of `run`; `applying_to` a sort of target."""
     names = [
         name
         for name, row in OPTIONS.items()
-        if name not in without and (applying_to is None or not row.applies or applying_to in row.applies)
+        if command not in row.not_in.split() and (applying_to is None or not row.applies or applying_to in row.applies)
     ]
 
     def decorate(function: AnyFunction) -> AnyFunction:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 
 import click
 
 from benchwright import runner
+from benchwright.cli.answer import answer
 from benchwright.cli.options import TargetCommand, order_from, target_options
 from benchwright.cli.spinner import Working
 from benchwright.core.benchmark import Benchmark
@@ -28,15 +28,9 @@ _SHOWN_VARIABLES = (
 _USUAL = Options()
 _MOST_SHOWN = 200  # launches; --json has all
 
-# What `plan` has no use for: it keeps nothing and has no progress to show.
-_ONLY_RUN = (
-    "run_name", "resume", "anyway", "store", "no_store", "show_output", "dash", "quiet", "verbose",
-    "local_reporter", "remote_reporter", "remote_access_token",
-)  # fmt: skip
-
 
 @click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
-@target_options(without=_ONLY_RUN)
+@target_options("plan")
 @click.option(
     "--assume-gpus",
     type=click.IntRange(0, 1024),
@@ -44,18 +38,15 @@ _ONLY_RUN = (
     help="Plan for a machine with N GPUs. Of a suite, --system FILE describes one in full.",
 )
 @click.pass_context
-def command(
-    ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, assume_gpus: int | None, **values: object
-) -> None:
+def command(ctx: click.Context, /, targets: tuple[str, ...], assume_gpus: int | None, **values: object) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing runs."""
     order = order_from(ctx, values, targets)
-    with Working("reading the targets and the machine", quiet=as_json):
+    with Working("reading the targets and the machine"):
         if order.options.names_devices:
             order = runner.device_selection.order_for_device(order)
         found = runner.run.plan(order, assume_gpus)
-    click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found, order.options), nl=as_json)
-    if not as_json and order.options.up_to:
-        click.echo(f"at most: --repeat {values['repeat']} ends when that is reached")
+    until = f"at most: --repeat {values['repeat']} ends when that is reached\n" if order.options.up_to else ""
+    answer(lambda: plan_body(found), lambda: plan_text(found, order.options) + until)
 
 
 def plan_body(plan: Plan) -> dict[str, object]:

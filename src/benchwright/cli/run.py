@@ -10,8 +10,9 @@ import msgspec
 
 from benchwright import regress, runner
 from benchwright import results as kept
+from benchwright.cli.answer import in_json
 from benchwright.cli.options import TargetCommand, order_from, target_options, typed_without
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width, with_all_scripts
+from benchwright.cli.terminal import coloured, show, terminal_width, with_all_scripts
 from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.quantities import parse_duration
 from benchwright.runs.delivery import NotReported
@@ -38,7 +39,7 @@ Examples:
 
 
 @click.command(cls=TargetCommand, epilog=_EXAMPLES)
-@target_options()
+@target_options("run")
 @click.option("--every", metavar="TIME", help="Run again and again, such as every 6h.")
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], every: str | None, **values: Any) -> int:
@@ -52,20 +53,20 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], every: str | None, 
         return _run_every(every, order, typed_without(ctx, "--every"), quiet=values["quiet"])
     os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
     lost = None
-    as_json, dash = values["as_json"], values["dash"]
-    quiet = values["quiet"] or as_json or dash == "no"
+    dash = values["dash"]
+    quiet = values["quiet"] or in_json() or dash == "no"
     with runner.terminal.open_progress(quiet=quiet, verbose=values["verbose"], jobs=dash == "long") as progress:
         if values["size"] == runner.requests.SEARCH and order.resume is None:
             from benchwright.cli.suites.batch_sizes import search_batches
 
-            return search_batches(order, progress, as_json=as_json)
+            return search_batches(order, progress)
         progress.begin("getting ready")
         if order.options.names_devices:
             chosen = runner.device_selection.orders_for_devices(order)
             for note in chosen.notes:
                 progress.on_trouble(note)
             if len(chosen.orders) > 1:
-                return _run_on_devices(chosen.orders, progress, as_json=as_json)
+                return _run_on_devices(chosen.orders, progress)
             order = chosen.orders[0].order
         try:
             made, end = _made(order, progress)
@@ -77,12 +78,9 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], every: str | None, 
         except NotReported as error:
             made, end, lost = error.run, None, error
     if end is not None:
-        return _report_nodes(end, order, as_json=as_json)
+        return _report_nodes(end, order)
     assert made is not None
-    try:
-        click.echo(_report(made, order, as_json=as_json), nl=False)
-    except BrokenPipeError:
-        forget_stdout()  # nobody reads the report (`| head`); the exit code tells how the run went all the same
+    show(_report(made, order))
     if lost is not None:
         click.echo(f"benchwright: {lost}", err=True)
     return kept.after_run.exit_code(made) or (0 if lost is None else lost.exit_code)
@@ -111,20 +109,17 @@ def _made(order: RunOrder, progress: Progress) -> tuple[Run | None, FanOutEnd | 
     return runner.run.run(order, progress), None
 
 
-def _report_nodes(end: FanOutEnd, order: RunOrder, *, as_json: bool) -> int:
+def _report_nodes(end: FanOutEnd, order: RunOrder) -> int:
     """One report over the runs of all nodes."""
     from benchwright.report.screen import ScreenReporter
 
     runs = kept.fan_outs.runs_of(end.folder)
     report = kept.fan_outs.joint_report(end.folder, runs, width=terminal_width()) if runs else None
-    if as_json:
-        text = f'{{"runs": [{",".join(_report(run, order, as_json=True) for run in runs)}]}}\n'
+    if in_json():
+        text = f'{{"runs": [{",".join(_report(run, order) for run in runs)}]}}\n'
     else:
         text = "" if report is None else coloured(ScreenReporter().render(report))
-    try:
-        click.echo(text, nl=False)
-    except BrokenPipeError:
-        forget_stdout()
+    show(text)
     if end.missing:
         names = ", ".join(end.missing)
         click.echo(
@@ -134,20 +129,17 @@ def _report_nodes(end: FanOutEnd, order: RunOrder, *, as_json: bool) -> int:
     return code or (1 if end.missing else 0)
 
 
-def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress, *, as_json: bool) -> int:
+def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress) -> int:
     """One run and one report for each device; a device whose run failed to start has already been reported."""
     done = runner.device_runs.run_on_devices(orders, progress)
     by_name = {each.name: each.order for each in orders}
     with progress.aside():
         texts = [
-            ("" if as_json else f"{_device(each.run)}\n") + _report(each.run, by_name[each.name], as_json=as_json)
+            ("" if in_json() else f"{_device(each.run)}\n") + _report(each.run, by_name[each.name])
             for each in done
             if each.run is not None
         ]
-        try:
-            click.echo(f'{{"runs": [{",".join(texts)}]}}\n' if as_json else "\n".join(texts), nl=False)
-        except BrokenPipeError:
-            forget_stdout()
+        show(f'{{"runs": [{",".join(texts)}]}}\n' if in_json() else "\n".join(texts))
     codes = {each.code for each in done}
     return codes.pop() if len(codes) == 1 else 1
 
@@ -157,11 +149,11 @@ def _device(run: Run) -> str:
     return f"On {run.machine.hostname}" + (f" ({name})" if name else "")
 
 
-def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
+def _report(run: Run, order: RunOrder) -> str:
     from benchwright.report.run_json import JsonReporter
     from benchwright.report.screen import ScreenReporter
 
-    reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
+    reporter: Reporter = JsonReporter() if in_json() else ScreenReporter()
     peaks = None
     if order.options.stores:
         peaks = kept.peaks.peaks_of_base(run, order.base.path, order.options.store)
@@ -169,4 +161,4 @@ def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
     if len(run.results) > 1:
         comparisons = kept.compare.compare_commands(run)
     text = reporter.render(kept.after_run.report_of(run, width=terminal_width(), peaks=peaks, comparisons=comparisons))
-    return text if as_json else coloured(text)
+    return text if in_json() else coloured(text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from benchwright import runner
+from benchwright.cli.answer import in_json
 
 if TYPE_CHECKING:
     from benchwright.runner.progress import Progress
@@ -17,14 +18,14 @@ SLOW_S = 1.3  # and as long again until the first drawing
 
 
 class Working:
-    """A context manager. A command that is quick pays for a thread, and for nothing else."""
+    """A context manager. A command that is quick pays for a thread, and for nothing else; one with `--json` stays silent."""
 
-    def __init__(self, what: str, *, quiet: bool = False) -> None:
+    def __init__(self, what: str) -> None:
         self._what = what
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._progress: Progress | None = None
-        if not quiet:
+        if not in_json():
             threading.Thread(target=self._watch, name="working", daemon=True).start()
 
     def __enter__(self) -> Self:

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from benchwright.core.errors import InvalidInput
 
@@ -61,6 +60,14 @@ def forget_stdout() -> None:
         os.close(nothing)
 
 
+def show(text: str | bytes, *, nl: bool = False) -> None:
+    """On stdout; nobody may read it any more (`| head`), and the exit code tells how it went all the same."""
+    try:
+        click.echo(text, nl=nl)
+    except BrokenPipeError:
+        forget_stdout()
+
+
 def ask(question: str) -> None:
     """Aborts unless the user agrees; InvalidInput if there is nobody to ask."""
     try:
@@ -75,9 +82,9 @@ def ask(question: str) -> None:
 
 
 def with_all_scripts(options: Options, many: TooManyScripts) -> Options:
-    """`request` with all scripts of its folder, if the user agrees on the terminal; else `many` is raised."""
+    """`options` with all scripts of its folder, if the user agrees on the terminal; else `many` is raised."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise many
     if not click.confirm(f"{many.where} {many.what}. Run all of them?", err=True):
         raise many
-    return msgspec.structs.replace(options, all_scripts=True)
+    return options.with_every_script()

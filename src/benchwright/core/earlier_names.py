@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-MARKS = (
-    b'"pack":',
-    b'"settings":',
-    b'"step_timeout_s":',
-    b'"spec":{',
-    b'"voir":',
-)  # every file with an old name contains one of these
+from benchwright.core.entry_points import own_entry_points
+from benchwright.core.stream_dialect import STREAM_DIALECTS, first_installed
+
+# Each plan with an old name contains one of these, or the name of a stream dialect: as a key, or as the name of an event, it stood
+# for what `reported`, `runner` and `packages` say today of any dialect.
+_MARKS = (b'"pack":', b'"settings":', b'"step_timeout_s":', b'"spec":{')
 
 _SETTINGS = {
     "surroundings": "suite_paths",
@@ -27,17 +26,20 @@ _FILE = {"key": "name"}
 _MODEL = {"sequence": "sequence_file", "step_timeout_s": "build_timeout"}
 
 
-EVENTS = {"voir": {"event": "reported", "dialect": "voir"}}  # what was then the only dialect of a stream
+def has_earlier_names(raw: bytes) -> bool:
+    """Whether a stored plan may have some."""
+    return any(mark in raw for mark in _MARKS) or any(f'"{name}":'.encode() in raw for name in STREAM_DIALECTS.built_in)
 
 
 def renamed_event(event: dict[str, Any]) -> dict[str, Any]:
-    """An event of a name in EVENTS."""
-    return event | EVENTS[event["event"]]
+    """An event that is called by its dialect, as one that was reported in it; others as they are."""
+    name = event["event"]
+    return event | {"event": "reported", "dialect": name} if name in STREAM_DIALECTS.built_in else event
 
 
 def dialect_of(env: dict[str, str | None]) -> str | None:
     """Of the lines of a stored job that names none."""
-    return "voir" if "DATA_FD" in env else None
+    return first_installed() if "DATA_FD" in env else None
 
 
 def renamed_benchmark(body: object) -> object:
@@ -57,7 +59,7 @@ def renamed_benchmark(body: object) -> object:
         return {**renamed, "folder": pack}
     environment = {key: pack[key] for key in ("requirements", "variant", "constraints", "pip_args") if key in pack}
     environment |= {"name": pack.get("install_group"), "folder": pack.get("definition")}
-    environment["packages"] = ["voir"] if pack.get("voir") is not None else []
+    environment["packages"] = [name for name in STREAM_DIALECTS.built_in if pack.get(name) is not None]
     folder = {key: value for key, value in pack.items() if key not in (*environment, "definition", "install_group")}
     return {
         **renamed,
@@ -67,13 +69,18 @@ def renamed_benchmark(body: object) -> object:
 
 
 def _renamed_folder(body: dict[str, Any]) -> dict[str, Any]:
-    """`voir`: the settings of what was then the only runner."""
-    if "voir" not in body:
-        return body
-    settings, rest = body["voir"], {key: value for key, value in body.items() if key != "voir"}
-    return (
-        rest if settings is None else {**rest, "runner": {"name": "voir", "dialect": "milabench", "settings": settings}}
-    )
+    """The settings of a runner were named by it; its suites have the only dialect that we have."""
+    name, rest = _without_dialect(body)
+    if not name or body[name] is None:
+        return rest
+    dialect = next(iter(own_entry_points("benchwright.suite_dialects")), "")
+    return {**rest, "runner": {"name": name, "dialect": dialect, "settings": body[name]}}
+
+
+def _without_dialect(body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The dialect that a key of `body` is named by, empty if none is, and `body` without that key."""
+    name = next((key for key in body if key in STREAM_DIALECTS.built_in), "")
+    return name, {key: value for key, value in body.items() if key != name}
 
 
 def renamed_model(body: dict[str, Any]) -> dict[str, Any]:
@@ -125,9 +132,9 @@ def _renamed_result(body: dict[str, Any]) -> dict[str, Any]:
 def _renamed_launch(body: dict[str, Any]) -> dict[str, Any]:
     """Its number was called `repeat`, which is now the number of launches only, and the fact `reported` by its dialect."""
     facts = body.get("facts")
-    if isinstance(facts, dict) and "voir" in facts:
-        said = facts["voir"]
-        said = {"dialect": "voir", **said} if isinstance(said, dict) else said
-        facts = {key: value for key, value in facts.items() if key != "voir"}
-        body = body | {"facts": facts if said is None else facts | {"reported": said}}
+    name, rest = _without_dialect(facts) if isinstance(facts, dict) else ("", {})
+    if facts and name:
+        said = facts[name]
+        said = {"dialect": name, **said} if isinstance(said, dict) else said
+        body = body | {"facts": rest if said is None else rest | {"reported": said}}
     return {"launch" if key == "repeat" else key: value for key, value in body.items()} if "repeat" in body else body

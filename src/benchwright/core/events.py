@@ -327,6 +327,11 @@ _TYPES: dict[str, type[_Event]] = {
 }
 
 
+def is_known(name: str) -> bool:
+    """Whether the keys of such events have types."""
+    return name in _TYPES
+
+
 def is_sound(event: dict[str, Any]) -> bool:
     """Whether every known key of the event has the right type."""
     expected = _TYPES.get(event["event"])

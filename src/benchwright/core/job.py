@@ -125,7 +125,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()  # folders that go in front of $PATH
     files: dict[str, str] = {}  # path → text: written before it starts
     folders: tuple[str, ...] = ()  # made before it starts, where they can be
-    keep_env: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
+    recorded: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
     unrecorded: tuple[str, ...] = ()  # variables of `env` that repeat the plan, and are not written down
     cooldown_s: float = 0.0  # to wait after the launch before
     wait_s: float = 0.0  # to wait before it is started

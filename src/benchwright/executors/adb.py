@@ -52,15 +52,15 @@ class AlikeDevices(BoardExecutor):
 def open_executor(argument: str, site: Site) -> Executor:
     """`--on adb:SERIAL`: that device. `--on adb:NAME`: one of the devices of that name. `--on adb:SERIAL+NAME`: that device, or
     another of that name if it is lost. `--on adb`: the only one attached."""
-    if site.remote_dir is not None and not _PLAIN_PATH.fullmatch(site.remote_dir):
+    if site.folder_there is not None and not _PLAIN_PATH.fullmatch(site.folder_there):
         raise InvalidInput(
-            f"'{site.remote_dir}' is not an absolute path of plain letters, digits, dots and dashes",
+            f"'{site.folder_there}' is not an absolute path of plain letters, digits, dots and dashes",
             where="--android-dir",
             remedy="choose another, such as /data/local/tmp/",
         )
 
     def open_board(serial: str, waiting: Callable[[], bool]) -> Board:
-        return AdbBoard(AdbShell(serial), site.remote_dir, site.digests, waiting=waiting)
+        return AdbBoard(AdbShell(serial), site.folder_there, site.digests, waiting=waiting)
 
     devices = attached_devices()
     if argument and all(device.serial != argument for device in devices):

@@ -85,13 +85,13 @@ class Allocating(Protocol):
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a run for its executor. `folder`: the base folder, which jobs write to; None: not known yet.
-    `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there.
+    `folder_there`: where to put files on machines that do not see that folder; None: below the user's home there.
     `named_system`: reads the system file that the environment names, for the key of a machine that `--on` names.
 
     For schedulers: how many `nodes` to ask for (0: all there are), for how long to wait for them at most, and options of Slurm's own."""
 
     folder: str | None = None
-    remote_dir: str | None = None
+    folder_there: str | None = None
     system: System = System()
     named_system: Callable[[], System] = System
     nodes: int = 1
@@ -101,7 +101,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, options: Options, folder: str) -> Site:
         """As the options of a run say; it asks nothing of a scheduler."""
-        return cls(folder=folder, remote_dir=options.remote_dir)
+        return cls(folder=folder, folder_there=options.remote_dir)
 
     @property
     def digests(self) -> str | None:

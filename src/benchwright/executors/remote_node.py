@@ -62,7 +62,7 @@ class RemoteNode:
 
     def outfit(self) -> None:
         """Send the agent; CannotMeasure says what the node lacks."""
-        found = survey(self._connection, self._site.remote_dir, self._stopped)
+        found = survey(self._connection, self._site.folder_there, self._stopped)
         python = python_there(_OWN_VERSION, "benchwright's agent", self._connection, found)
         manifests = [read_manifest(path, self._site.digests) for path in _own_code()]
         identity = hashlib.sha256("".join(manifest.identity for manifest in manifests).encode()).hexdigest()[:12]

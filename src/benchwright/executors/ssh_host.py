@@ -96,7 +96,7 @@ class HostExecutor:
                 return cluster
         connection = connection_to(self._node, site.system.sshkey, _PYTHON, self._ssh)
         return self._open.enter_context(
-            BoardExecutor(ShellBoard(connection, site.remote_dir, site.digests), base=site.folder)
+            BoardExecutor(ShellBoard(connection, site.folder_there, site.digests), base=site.folder)
         )
 
 

@@ -22,7 +22,7 @@ def words_of(text: str, *, where: str) -> tuple[str, ...]:
         ) from None
 
 
-def script_args(text: str) -> tuple[str, ...]:
+def arguments(text: str) -> tuple[str, ...]:
     """As a shell would split it; `--batch_size 8,--height 64` too, as some write it."""
     if not any(quote in text for quote in "'\"\\"):
         text = re.sub(r",(?=--[A-Za-z])", " ", text)
@@ -78,19 +78,8 @@ def cores(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found_cores))
 
 
-def threads(text: str) -> tuple[int, ...]:
-    return _counts(text, "--threads", 1024)
-
-
-def streams(text: str) -> tuple[int, ...]:
-    return _counts(text, "--streams", 256)
-
-
-def batch(text: str) -> tuple[int, ...]:
-    return _counts(text, "--batch", 1_000_000)
-
-
-def _counts(text: str, where: str, most: int) -> tuple[int, ...]:
+def counts(text: str, *, where: str, most: int) -> tuple[int, ...]:
+    """`1,2,4`, each once."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdigit() and len(word) < 9 and 1 <= int(word) <= most for word in words):
         remedy = f"write 1,2,4: whole numbers from 1 to {most:,}"
@@ -98,42 +87,27 @@ def _counts(text: str, where: str, most: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def timeout(text: str) -> float:
-    return _limit(text, "--timeout", "write 90s or 10m, or drop --timeout for no limit")
-
-
-def wait(text: str) -> float:
-    return _limit(text, "--wait", "write 10m or 1h, or drop --wait for no limit")
-
-
-def slurm_options(text: str) -> tuple[str, ...]:
-    return words_of(text, where="--slurm")
-
-
-def find_timeout(text: str) -> float:
-    return _limit(text, "--find-timeout", "write 90s, 10m or 2h")
-
-
-def build_timeout(text: str) -> float:
-    return parse_duration(text, where="--build-timeout")
-
-
-def _limit(text: str, where: str, remedy: str) -> float:
+def limit(text: str, *, where: str, remedy: str) -> float:
+    """A time that is not nothing."""
     seconds = parse_duration(text, where=where)
     if seconds <= 0:
         raise InvalidInput(f"{text} is not a time limit", where=where, remedy=remedy)
     return seconds
 
 
-def stop_grace(text: str) -> float:
-    return parse_duration(text, where="--stop-grace")
+def at_least(text: str, *, least_s: float, where: str, remedy: str) -> float:
+    seconds = parse_duration(text, where=where)
+    if seconds < least_s:
+        raise InvalidInput(f"{text} is too short", where=where, remedy=remedy)
+    return seconds
 
 
-def max_memory(text: str) -> int:
-    size = parse_size(text, where="--max-memory")
-    if size <= 0:
-        raise InvalidInput(f"{text} is not a limit", where="--max-memory", remedy="write 8GiB or 512MiB")
-    return size
+def size(text: str, *, where: str, remedy: str) -> int:
+    """A size that is not nothing."""
+    found = parse_size(text, where=where)
+    if found <= 0:
+        raise InvalidInput(f"{text} is not a limit", where=where, remedy=remedy)
+    return found
 
 
 def interleave(asked: bool | None, turns: float | None) -> bool | None:
@@ -142,21 +116,6 @@ def interleave(asked: bool | None, turns: float | None) -> bool | None:
     if asked is False:
         raise InvalidInput("contradicts --no-interleave", where="--turns", remedy="drop one of them")
     return True
-
-
-def turns(text: str) -> float:
-    return _at_least(0.05, text, "--turns", "a turn ends at a step: give 50ms or more, such as 500ms")
-
-
-def sample_interval(text: str) -> float:
-    return _at_least(0.01, text, "--sample-interval", "sampling takes a few ms: give 10ms or more")
-
-
-def _at_least(least_s: float, text: str, where: str, remedy: str) -> float:
-    seconds = parse_duration(text, where=where)
-    if seconds < least_s:
-        raise InvalidInput(f"{text} is too short", where=where, remedy=remedy)
-    return seconds
 
 
 _DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}
@@ -198,11 +157,11 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(int(size) for size in sizes)
 
 
-def regressed_types(text: str) -> tuple[str, ...]:
+def texts_in_json(text: str, *, where: str, remedy: str) -> tuple[str, ...]:
     try:
         found = json.loads(text)
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise InvalidInput("is not a JSON list of types", where="--regressed-types", remedy="""write '["NET"]'""")
+        raise InvalidInput("is not a JSON list of types", where=where, remedy=remedy)
     return tuple(found)

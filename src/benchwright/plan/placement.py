@@ -285,7 +285,7 @@ class _JobMaker:
             stream=f"{folder}/{name}.data",
             log=f"{folder}/{name}.log",
             env=command.env,
-            keep_env=options.keep_env,
+            recorded=options.keep_env,
             devices=slot.devices,
             cores=command.cores if benchmark.placement.cores is None else benchmark.placement.cores,
             node=slot.node,

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.earlier_names import EVENTS, renamed_event
-from benchwright.core.events import is_sound
+from benchwright.core.earlier_names import renamed_event
+from benchwright.core.events import is_known, is_sound
 from benchwright.core.stored_file import open_stored
 
 Event = dict[str, Any]
@@ -25,9 +25,10 @@ NOT_JSON: Event = {"event": "unreadable"}  # stands for each line that could not
 def decode_line(line: bytes) -> Event:
     """The event in a line, or NOT_JSON if it is not one or its keys hold something else."""
     event = decode_object(line)
-    if event is None or not isinstance(event.get("event"), str):
+    name = None if event is None else event.get("event")
+    if event is None or not isinstance(name, str):
         return NOT_JSON
-    if event["event"] in EVENTS:
+    if not is_known(name):
         event = renamed_event(event)
     return event if is_sound(event) else NOT_JSON
 

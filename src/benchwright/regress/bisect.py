@@ -399,10 +399,9 @@ def commits_between(repository: SourceRepository, good: str, bad: str) -> tuple[
 
 def _key(order: BisectOrder, repository: SourceRepository, commits: Sequence[Commit]) -> str:
     """The same for the same question."""
-    options = order.order.options
     parts = (
         str(repository.root), commits[0].hash, commits[-1].hash, order.recipe.identity(), order.metric, order.wanted,
-        options.targets, options.command, options.commands, options.metrics, options.script_args, options.params, os.getcwd(),
+        *order.order.options.question, os.getcwd(),
     )  # fmt: skip
     return f"{commits[0].hash[:7]}-{commits[-1].hash[:7]}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:8]}"
 

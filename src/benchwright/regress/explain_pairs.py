@@ -114,14 +114,14 @@ class ProfileOrder(msgspec.Struct, frozen=True, kw_only=True):
     launches: int = 3
 
     @property
-    def run_name(self) -> str:
+    def profile_name(self) -> str:
         """The same for the same two benchmarks: their profile is found by it."""
         parts = (*(each.unique_id or each.id for each in self.runs), self.control, self.treatment)
         return _NAME + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
     def folder(self, side: str) -> Path:
         """For profiles of Python functions."""
-        return self.base.path / "profiles" / self.run_name / side
+        return self.base.path / "profiles" / self.profile_name / side
 
     @property
     def is_possible(self) -> bool:
@@ -146,9 +146,9 @@ def profile_sides(order: ProfileOrder, observer: Observer) -> Profiled:
         RunOrder(
             options=Options(store=order.store),
             base=order.base,
-            name=order.run_name,
+            name=order.profile_name,
             labels={OF_CONTROL: order.runs[0].id, OF_TREATMENT: order.runs[1].id},
-            resolved=Resolved(benchmarks=benchmarks, options=_settings(order), name=order.run_name),
+            resolved=Resolved(benchmarks=benchmarks, options=_settings(order), name=order.profile_name),
         ),
         observer,
     )
@@ -172,7 +172,7 @@ def _clear(order: ProfileOrder) -> None:
 
 def known_profile(order: ProfileOrder) -> Profiled | None:
     """The newest profile that was made of these two; None if there is none, or it failed."""
-    for path in sorted(order.base.runs.glob(f"{order.run_name}.*"), reverse=True):
+    for path in sorted(order.base.runs.glob(f"{order.profile_name}.*"), reverse=True):
         try:
             found = _profile_of(order, read_run(RunFolder(path), kind_of))
         except BenchwrightError:

@@ -28,7 +28,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""  # of its sections, such as Models
     sections: tuple[ReportSection, ...] = ()
     shown: frozenset[int] = frozenset()  # results that these sections show, so that other tables need not
-    told: frozenset[str] = frozenset()  # metrics that they show
+    shown_metrics: frozenset[str] = frozenset()
     headline: Mapping[int, tuple[str, ...]] = {}  # the metrics that matter, where not all do
     details: Mapping[int, tuple[str, ...]] = {}  # what `show` says of a result, a paragraph each
     bodies: Mapping[int, Mapping[str, Any]] = {}  # further keys of a result in run.json
@@ -44,7 +44,7 @@ def joined(added: Sequence[Contribution]) -> Contribution:
         title=" and ".join(each.title for each in added if each.title),
         sections=tuple(section for each in added for section in each.sections),
         shown=frozenset[int]().union(*(each.shown for each in added)),
-        told=frozenset[str]().union(*(each.told for each in added)),
+        shown_metrics=frozenset[str]().union(*(each.shown_metrics for each in added)),
         headline={number: names for each in added for number, names in each.headline.items()},
         details={number: texts for each in added for number, texts in each.details.items()},
         bodies={number: body for each in added for number, body in each.bodies.items()},

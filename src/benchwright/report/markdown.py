@@ -102,7 +102,9 @@ def _metrics(report: Report) -> list[str]:
     if report.added.page is not None:  # as there, the other metrics of so many would bury the rest
         return [markdown_table(results_table(shown))] if shown else []
     known = {(row.number, row.metric, str(row.labels)) for row in shown}
-    every = [row for row in metric_rows(report, every=True) if row.metric and row.metric not in report.added.told]
+    every = [
+        row for row in metric_rows(report, every=True) if row.metric and row.metric not in report.added.shown_metrics
+    ]
     aside = [row for row in every if (row.number, row.metric, str(row.labels)) not in known]
     blocks = [markdown_table(results_table(shown))] if shown else []
     return blocks + ([folded("memory, CPU, devices and more", markdown_table(results_table(aside)))] if aside else [])

@@ -25,7 +25,6 @@ from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.record import read_events
 
-_RARELY_S = 60.0  # nobody reads what is sampled of a hook
 Hook = Literal["setup", "prepare", "cleanup"]
 
 
@@ -107,7 +106,6 @@ def _run(hook: Hook, command: Command, like: Job, name: str, executor: Executor,
         path=like.path,
         phase=hook,
         grace_s=like.grace_s,
-        sample_interval_s=_RARELY_S,
         echo=like.echo,
         discard_log=True,
     )

@@ -19,14 +19,11 @@ from benchwright.kinds.command.read import plain_name, read_commands
 from benchwright.kinds.names import with_unique_names
 from benchwright.kinds.registry import all_kinds, by_kind, kind_for, kind_named, kind_of
 from benchwright.kinds.system_folders import refuse_system_folder
-from benchwright.options.table import Options
+from benchwright.options.table import MOST_OF_ONE, OPTIONS, Options
 from benchwright.plan.file_names import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-_MOST_LAUNCHES = 100_000  # of one benchmark; more would take all memory to plan
 
 
 def resolve(asked: Options, *, allow_nothing: bool = False) -> Resolved:
@@ -127,11 +124,12 @@ def checked_launches(options: Options) -> Options:
             where="--repeat",
             remedy="give two commands (-c A -c B), or --interleave",
         )
-    for value, least, where in ((options.repeat, 1, "repeat"), (options.warmup_runs, 0, "warmup_runs")):
-        if value < least:
-            raise InvalidInput(f"{value} is too few", where=where, remedy=f"give {least} or more")
-        if value > _MOST_LAUNCHES:
-            raise InvalidInput(f"{value} is too many", where=where, remedy=f"give {_MOST_LAUNCHES} or less")
+    for row in (row for row in OPTIONS.values() if row.most == MOST_OF_ONE):
+        value = getattr(options, row.name)
+        if value < (row.least or 0):
+            raise InvalidInput(f"{value} is too few", where=row.name, remedy=f"give {row.least} or more")
+        if value > MOST_OF_ONE:
+            raise InvalidInput(f"{value} is too many", where=row.name, remedy=f"give {MOST_OF_ONE} or less")
     return options
 
 
@@ -251,6 +249,11 @@ def _check_text(benchmarks: list[Benchmark]) -> None:
                 where=ascii(benchmark.name)[1:-1],
                 remedy="rename it, or put it in a script",
             ) from None
+
+
+def names_only_files(options: Options) -> bool:
+    """Whether nothing can be chosen from."""
+    return not options.all_scripts and all(os.path.isfile(t.partition("::")[0]) for t in options.targets)
 
 
 def _unique(benchmarks: list[Benchmark], options: Options) -> list[Benchmark]:

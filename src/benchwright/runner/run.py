@@ -29,7 +29,7 @@ from benchwright.results.after_run import keep_in_store, save_scaling
 from benchwright.runner.growth import SharedWork
 from benchwright.runner.measure import measure
 from benchwright.runner.readiness import locked_clocks, refused
-from benchwright.runner.resolve import resolve, with_default_target
+from benchwright.runner.resolve import names_only_files, resolve, with_default_target
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.delivery import Delivery, adding, deliver
 from benchwright.runs.known_runs import find_run
@@ -210,7 +210,7 @@ def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:
     for word in words:
         if "=" not in word:
             raise InvalidInput(f"'{word}' is not a label", where="--select", remedy="for scripts, write KEY=VALUE")
-    if not order.options.all_scripts and all(os.path.isfile(t.partition("::")[0]) for t in order.options.targets):
+    if names_only_files(order.options):
         raise InvalidInput("there is nothing to select from", where="--select", remedy="name a folder of scripts")
 
 

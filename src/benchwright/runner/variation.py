@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -19,10 +20,11 @@ from benchwright.core.secrets import redact, redact_words
 from benchwright.core.system import SuitePaths
 from benchwright.kinds.base import Resolved
 from benchwright.kinds.registry import kind_of
-from benchwright.options.table import Options
+from benchwright.options.table import OPTIONS, Option, Options
 
 _PATH = "PATH"
 _SEARCHED = (_PATH, "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "PKG_CONFIG_PATH")  # lists of folders
+_LEADING = [row for row in OPTIONS.values() if row.leads]
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,25 +63,25 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     def request(self, asked: Options) -> Options:
         """The options for this side: paths into the repository, and relative ones, lead into its worktree."""
+        here = replace(asked, **{row.name: self._led(getattr(asked, row.name), row) for row in _LEADING})
         return replace(
-            asked,
+            here,
             treatment=self.info or asked.treatment,
             targets=(self.target,) if self.target is not None else tuple(map(self._named, asked.targets)),
             command=tuple(self.kept.get(word) or self._moved(word) for word in asked.command),
-            commands=(self.line,) if self.line is not None else tuple(map(self._moved, asked.commands)),
-            script_args=tuple(map(self._moved, asked.script_args)),
-            setup=self._moved_option(asked.setup),
-            prepare=tuple(map(self._moved, asked.prepare)),
-            cleanup=self._moved_option(asked.cleanup),
+            commands=(self.line,) if self.line is not None else here.commands,
             cwd=self._path(asked.cwd or "."),
             search_dirs=tuple(map(self._named, asked.searched)),
             python=self.python or asked.python,  # the side inherits the packages of the one asked for
             use_current_env=asked.use_current_env or self.python is not None,
-            system=asked.system and self._path(asked.system),
-            scaling=asked.scaling and self._path(asked.scaling),
-            metrics_template=asked.metrics_template and self._path(asked.metrics_template),
             interleave=True,
         )
+
+    def _led(self, value: Any, row: Option) -> Any:
+        """The value of an option that leads to files."""
+        if isinstance(value, tuple):
+            return tuple(map(self._moved, value))
+        return value and (self._path(value) if row.leads == "file" else self._moved(value))
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """A benchmark that was read on this side, with what else it changes; its name is that of the pair still."""
@@ -136,9 +138,6 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
             return text
         root, stands_in = self.folder
         return re.sub(rf"(?<![\w/.-]){re.escape(root)}(?![\w.-])", lambda _: stands_in, text)
-
-    def _moved_option(self, text: str | None) -> str | None:
-        return None if text is None else self._moved(text)
 
 
 def _existing(folder: str, root: str) -> str:

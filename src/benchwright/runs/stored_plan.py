@@ -80,7 +80,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decoded_plan(raw: bytes) -> StoredPlan:
-    if not any(mark in raw for mark in earlier_names.MARKS):
+    if not earlier_names.has_earlier_names(raw):
         return decode_stored_json(raw, StoredPlan)
     try:
         return msgspec.convert(earlier_names.renamed_plan(decode_stored_json(raw)), StoredPlan)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import time
 
+import click
 import pytest
 from processes import wait_for
 
 from benchwright.cli import spinner as working_module
+from benchwright.cli.answer import json_option
 from benchwright.cli.spinner import Working
 from benchwright.runner import progress as progress_module
 from benchwright.runner import terminal
@@ -35,8 +37,10 @@ def test_a_slow_command_says_what_it_does_now_and_once_is_enough(said: io.String
     assert said.getvalue() == "adding run 3 of 3\ndone\n"
 
 
-def test_a_quick_command_and_a_quiet_one_say_nothing(said: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Working("quiet", quiet=True):
+def test_a_quick_command_and_one_that_prints_json_say_nothing(
+    said: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with click.command()(json_option()(lambda: None)).make_context("report", ["--json"]), Working("quiet"):
         time.sleep(0.3)
     monkeypatch.setattr(working_module, "SLOW_S", 60.0)
     with Working("quick") as working:

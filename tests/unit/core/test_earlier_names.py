@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Runner, Script
@@ -42,6 +43,7 @@ def as_before(benchmark: Benchmark) -> dict[str, Any]:
     return {**body, "pack": pack}
 
 
+@pytest.mark.compat
 def test_a_plan_of_an_earlier_version_is_read_whole(tmp_path: Path) -> None:
     plan = StoredPlan(
         name="r", started="2026-11-01T00:00:00", benchmarks=(BENCHMARK,), options=Options(suite_paths=PATHS)
@@ -53,6 +55,7 @@ def test_a_plan_of_an_earlier_version_is_read_whole(tmp_path: Path) -> None:
     assert RunFolder(tmp_path).read_plan() == plan
 
 
+@pytest.mark.compat
 def test_a_stored_run_of_an_earlier_version_keeps_its_folder() -> None:
     (result,) = renamed_run({"results": [{"benchmark": as_before(BENCHMARK)}]})["results"]
     assert msgspec.convert(result["benchmark"], Benchmark) == BENCHMARK
@@ -72,6 +75,7 @@ def test_the_number_of_a_launch_was_called_repeat(tmp_path: Path) -> None:
     assert b"repeat" not in msgspec.json.encode(StoredJobs.of(stored.plan((), str(tmp_path))))
 
 
+@pytest.mark.compat
 def test_what_was_the_only_runner_has_a_name_now() -> None:
     body: dict[str, Any] = msgspec.to_builtins(BENCHMARK)
     body["folder"]["voir"] = body["folder"].pop("runner")["settings"]
@@ -114,6 +118,7 @@ def test_what_is_no_run_is_left_for_the_reader_to_refuse() -> None:
         assert renamed_run(body) == body
 
 
+@pytest.mark.compat
 def test_what_voir_reported_is_found_in_earlier_streams_and_runs(tmp_path: Path) -> None:
     stream = tmp_path / "b.data"
     stream.write_text('{"event": "voir", "n": 2, "t": 5, "lines": ["{}"]}\n{"event": "voir", "n": 3, "t": 5}\n')
@@ -129,6 +134,7 @@ def test_what_voir_reported_is_found_in_earlier_streams_and_runs(tmp_path: Path)
     ]
 
 
+@pytest.mark.compat
 def test_an_earlier_job_that_was_given_a_descriptor_speaks_the_dialect_of_then() -> None:
     job = Job(id="b", benchmark="b", argv=("x",), cwd="/", stream="/r/b.data", log="/r/b.log", env={"DATA_FD": "3"})
     for dialect, read in ((None, "voir"), ("key-value", "key-value")):

@@ -285,5 +285,5 @@ def test_one_host_without_a_shared_folder(node):
 
 
 def test_a_folder_there_that_cannot_be_written(node):
-    with node.cluster(remote_dir="/proc/nothing") as executor, pytest.raises(CannotMeasure, match="/proc/nothing"):
+    with node.cluster(folder_there="/proc/nothing") as executor, pytest.raises(CannotMeasure, match="/proc/nothing"):
         executor.machines()

@@ -258,7 +258,7 @@ def test_a_host_that_does_not_answer(open_cluster, server, make_job):
 
 @pytest.mark.long
 def test_a_python_that_is_not_there_is_replaced_by_another(open_cluster, make_job, tmp_path):
-    executor = open_cluster(python="/no/such/python", site=Site(remote_dir=str(tmp_path / "there")))
+    executor = open_cluster(python="/no/such/python", site=Site(folder_there=str(tmp_path / "there")))
     [outcome] = executor.run([make_job("true")], Listener())
     assert (outcome.exit_code, outcome.detail) == (0, None)
     assert (tmp_path / "there" / "placed").is_dir()
@@ -307,7 +307,7 @@ def test_a_folder_that_is_not_shared_is_sent(open_cluster, server, make_job, tmp
     (tmp_path / "bench").mkdir()
     body = f"words = {list(server.client)} + [w.replace('node-check', 'other') for w in sys.argv[1:]]\nos.execvp('ssh', words)"
     job = make_job("pwd", cwd=str(tmp_path / "bench"))
-    [outcome] = open_cluster(ssh=stand_in(tmp_path, body), site=Site(remote_dir=str(there))).run([job], Listener())
+    [outcome] = open_cluster(ssh=stand_in(tmp_path, body), site=Site(folder_there=str(there))).run([job], Listener())
     assert (outcome.exit_code, outcome.detail) == (0, None)
     assert gzip.decompress(Path(job.log + ".gz").read_bytes()).decode().startswith(f"{there}/placed/")
 

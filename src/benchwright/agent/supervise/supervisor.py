@@ -119,7 +119,7 @@ class Supervisor:
         started: Started | None = None
         try:
             environment = build_environment(job, os.environ, f"{self._mark.token}/{job.id}")
-            shown = kept_variables(environment, also=job.keep_env, changed=job.env.keys() - set(job.unrecorded))
+            shown = kept_variables(environment, also=job.recorded, changed=job.env.keys() - set(job.unrecorded))
             prepare_files(job)
             self._log = JobLog(job, self._stream, self._speaker)
             self._data = open_data_tail(job, environment, self._stream)
@@ -149,7 +149,7 @@ class Supervisor:
         if started.remark is not None:
             self._append("message", severity="info", source="agent", text=f"started afresh: {started.remark}")
         subject = self._program.sampled(visible_to(job, environment))
-        self._sampling = Sampling(self._samplers, subject, self._stream, job.sample_interval_s, self._program.began_ns)
+        self._sampling = Sampling(self._samplers, subject, self._stream, _sampled_every_s(job), self._program.began_ns)
         self._limit = JobMemoryLimit(job.max_memory_bytes, subject)
         self._sample()
         return True
@@ -436,7 +436,7 @@ class Supervisor:
             "detail": self._detail,
         }
         sampled = self._sampling.peak_rss_bytes if self._sampling is not None else None
-        more = {**program.used, **program.peak_rss(sampled or 0, self.job.sample_interval_s)}
+        more = {**program.used, **program.peak_rss(sampled or 0, _sampled_every_s(self.job))}
         if self._agent_lost:
             more["agent_lost"] = True
         if self._early_stop:
@@ -461,3 +461,8 @@ class Supervisor:
 
     def _append(self, event: str, **values: object) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)
+
+
+def _sampled_every_s(job: Job) -> float:
+    """Nobody reads what is sampled of a hook or of a script that makes data."""
+    return job.sample_interval_s if job.phase == "run" else 5.0

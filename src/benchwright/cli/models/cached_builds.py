@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import msgspec
 
 from benchwright.artifacts.builds import BuildInventory
 from benchwright.artifacts.inventory import CacheEntry, CacheFilter, is_called, refuse_unknown
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.options import label_pairs, options
 from benchwright.cli.spinner import Working
 from benchwright.cli.terminal import ask, terminal_width
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _OF_A_MODEL = ("build", "labels")
 _WITHOUT_RUNTIME = {"labels": "without a build", "compiled": "torch-compile, of all models"}
-json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 label_option = click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only models with this label. Repeatable."
 )
@@ -43,19 +42,20 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what wo
 
 @click.command(epilog="Example: benchwright cache stats bert_google_8c1f02aa")
 @click.argument("name", required=False)
-@json_option
+@json_option("Print as JSON.")
 @options("base")
-def stats(name: str | None, as_json: bool, base: str | None) -> None:
+def stats(name: str | None, base: str | None) -> None:
     """Show what is known of the build NAME: labels, steps, files, results. Without a name: how much each runtime takes."""
     inventory = _builds(base)
-    with Working("reading the builds", quiet=as_json):
+    with Working("reading the builds"):
         entries = inventory.entries()
         if name is None:
-            text = _totals([entry for entry in entries if entry.kind in (*_OF_A_MODEL, "compiled")], as_json=as_json)
+            totals = _totals([entry for entry in entries if entry.kind in (*_OF_A_MODEL, "compiled")])
+            answer(lambda: totals, lambda: _totals_text(totals))
         else:
-            of_models = [entry for entry in entries if entry.kind in _OF_A_MODEL]
-            text = _one(inventory, _called(of_models, name), as_json=as_json, base=base)
-    click.echo(text)
+            named = _called([entry for entry in entries if entry.kind in _OF_A_MODEL], name)
+            folder = BaseFolder.choose(base, os.environ)
+            answer(lambda: _bodies(inventory, named, folder), lambda: _text(inventory, named, folder))
 
 
 @click.command(epilog="Example: benchwright cache delete 'bert_*' --runtime onnxruntime --yes")
@@ -151,28 +151,35 @@ def _called(entries: Sequence[CacheEntry], name: str) -> list[CacheEntry]:
     raise InvalidInput(f"no build is called '{name}'", remedy=near or "see benchwright cache list")
 
 
-def _one(inventory: BuildInventory, entries: Sequence[CacheEntry], *, as_json: bool, base: str | None) -> str:
+def _by_name(entries: Sequence[CacheEntry]) -> dict[str, list[CacheEntry]]:
+    return {name: [e for e in entries if e.name == name] for name in dict.fromkeys(e.name for e in entries)}
+
+
+def _results(folder: BaseFolder, name: str) -> list[BuildResult]:
     from benchwright.runs.results_by_build import results_of_build  # what it imports costs more than the command
 
-    folder = BaseFolder.choose(base, os.environ)
-    names = dict.fromkeys(entry.name for entry in entries)
-    if as_json:
-        bodies = []
-        for name in names:
-            same = [entry for entry in entries if entry.name == name]
-            builds = [msgspec.to_builtins(entry) | inventory.manifest(entry) for entry in same if entry.kind == "build"]
-            results = msgspec.to_builtins(results_of_build(folder, name))
-            bodies.append({"name": name, "labels": _labels(same), "builds": builds, "results": results})
-        return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1)
+    return results_of_build(folder, name)
+
+
+def _bodies(inventory: BuildInventory, entries: Sequence[CacheEntry], folder: BaseFolder) -> object:
+    """A list, unless there is only one."""
+    bodies = []
+    for name, same in _by_name(entries).items():
+        builds = [msgspec.to_builtins(entry) | inventory.manifest(entry) for entry in same if entry.kind == "build"]
+        results = _results(folder, name)
+        bodies.append({"name": name, "labels": _labels(same), "builds": builds, "results": results})
+    return bodies[0] if len(bodies) == 1 else bodies
+
+
+def _text(inventory: BuildInventory, entries: Sequence[CacheEntry], folder: BaseFolder) -> str:
     lines: list[str] = []
-    for name in names:
-        same = [entry for entry in entries if entry.name == name]
+    for name, same in _by_name(entries).items():
         lines += [f" {name}", *(f"   {key}: {value}" for key, value in _labels(same).items())]
         for entry in same:
             lines += (
                 _build_lines(entry, inventory.manifest(entry)) if entry.kind == "build" else ["   no build is kept"]
             )
-        lines += _result_lines(results_of_build(folder, name))
+        lines += _result_lines(_results(folder, name))
     return "\n".join(lines)
 
 
@@ -220,11 +227,11 @@ def _counted(number: object) -> str:
     return f"{number:,}" if number else "–"
 
 
-def _totals(entries: Sequence[CacheEntry], *, as_json: bool) -> str:
+def _totals(entries: Sequence[CacheEntry]) -> list[dict[str, object]]:
     groups: dict[str, list[CacheEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.runtime or _WITHOUT_RUNTIME.get(entry.kind, "other"), []).append(entry)
-    bodies: list[dict[str, object]] = [
+    return [
         {
             "runtime": runtime,
             "builds": sum(entry.kind == "build" for entry in same),
@@ -234,8 +241,9 @@ def _totals(entries: Sequence[CacheEntry], *, as_json: bool) -> str:
         }
         for runtime, same in sorted(groups.items(), key=lambda each: -sum(e.size_bytes for e in each[1]))
     ]
-    if as_json:
-        return json.dumps(bodies, indent=1)
+
+
+def _totals_text(bodies: Sequence[dict[str, object]]) -> str:
     if not bodies:
         return "there are no builds"
     fields: list[Field[dict[str, object]]] = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,8 @@ import msgspec
 
 from benchwright import results as kept
 from benchwright import runner
-from benchwright.cli.options import PassingCommand, options
+from benchwright.cli.answer import answer, in_json, json_option
+from benchwright.cli.options import PassingCommand, options_also_in
 from benchwright.cli.terminal import coloured, terminal_width, with_all_scripts
 from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.model import ModelScript, ScriptDiscovery
@@ -58,22 +58,8 @@ class _FindCommand(PassingCommand):
     is_flag=True,
     help="List the corpora instead: folders of model scripts that come with benchwright, and zoos; --corpora location prints where they are.",
 )
-@options(
-    "modules", "params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd"
-)
-@options(
-    "select",
-    "exclude",
-    "tasks",
-    "timeout",
-    "find_timeout",
-    "rebuild",
-    "seed",
-    "base",
-    "show_output",
-    as_json="Print the models as JSON.",
-    quiet="No progress.",
-)
+@options_also_in("find")
+@json_option("Print the models as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **values: Any) -> int:
     """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
@@ -85,7 +71,7 @@ def command(ctx: click.Context, /, scripts: tuple[str, ...], corpora: bool, **va
     models found.
     """
     if corpora:
-        show_corpora(scripts, values, as_json=values["as_json"])
+        show_corpora(scripts, values)
         return 0
     return _show_models(scripts, ctx.meta.get("command", ()), values)
 
@@ -106,7 +92,7 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
         resolved = runner.resolve.resolve(options)
     except TooManyScripts as many:
         resolved = runner.resolve.resolve(with_all_scripts(options, many))
-    quiet = values["quiet"] or values["as_json"]
+    quiet = values["quiet"] or in_json()
     with LocalExecutor() as executor, runner.terminal.open_progress(quiet=quiet) as progress:
         discovered = discover(resolved.benchmarks, resolved.options, folder, executor, progress)
     discovered = with_batches_known(resolved.benchmarks, discovered, options.items)
@@ -121,12 +107,11 @@ def _show_models(scripts: tuple[str, ...], words: tuple[str, ...], values: dict[
     if not found:
         raise InvalidInput("no target is a script with models", remedy="name Python scripts")
     width = terminal_width()
-    if values["as_json"]:
-        body = [{"benchmark": name, **found_json(each)} for name, each in found.items()]
-        click.echo(msgspec.json.format(msgspec.json.encode({"scripts": body}), indent=1).decode())
-    else:
-        points = {benchmark.name: named_point(benchmark.parameters) for benchmark in resolved.benchmarks}
-        click.echo(coloured("\n".join(render_found(found[n], width, points[n]) for n in found)), nl=False)
+    points = {benchmark.name: named_point(benchmark.parameters) for benchmark in resolved.benchmarks}
+    answer(
+        lambda: {"scripts": [{"benchmark": name, **found_json(each)} for name, each in found.items()]},
+        lambda: coloured("\n".join(render_found(found[n], width, points[n]) for n in found)),
+    )
     if any(each.trouble for each in found.values()):
         return 1
     return 0 if any(each.models for each in found.values()) else 3
@@ -143,7 +128,7 @@ def _without_zoos(scripts: tuple[str, ...], values: dict[str, Any]) -> tuple[str
         return scripts
 
     pythons = zoo_pythons(values)
-    show_zoo_models(zoo_models([*zoos.values()], pythons, values), pythons, as_json=values["as_json"])
+    show_zoo_models(zoo_models([*zoos.values()], pythons, values), pythons)
     left = tuple(folder for folder in folders if folder not in zoos)
     values |= {"search_dirs": left, "all_scripts": bool(left)}
     return tuple(target for target in scripts if target not in zoos)
@@ -193,36 +178,36 @@ def zoo_models(targets: Sequence[str], pythons: ZooPythons, values: Mapping[str,
     return each_once(found)
 
 
-def show_zoo_models(models: Sequence[ListedModel], pythons: ZooPythons, *, as_json: bool) -> None:
+def show_zoo_models(models: Sequence[ListedModel], pythons: ZooPythons) -> None:
     """A line each, or JSON; and which zoos have separate environments."""
     for zoo in sorted({model.zoo for model in models}):
         if folder := pythons.own(zoo):
             click.echo(f"{zoo}: listed from its own environment, {folder}; --python chooses another", err=True)
-    if as_json:
-        body = [{"target": m.target, "zoo": m.zoo, "name": m.name, "task": m.task, "labels": m.labels} for m in models]
-        click.echo(json.dumps({"models": body}, indent=1))
-        return
+    body = [{"target": m.target, "zoo": m.zoo, "name": m.name, "task": m.task, "labels": m.labels} for m in models]
+    answer(lambda: {"models": body}, lambda: _zoo_text(models))
 
+
+def _zoo_text(models: Sequence[ListedModel]) -> str:
     name, task = (max(map(len, each)) for each in ([m.target for m in models], [m.task for m in models]))
+    lines = []
     for model in models:
         labels = " ".join(f"{key}={value}" for key, value in model.labels.items())
-        click.echo(clip(f"{model.target:{name}}  {model.task:{task}}  {labels}".rstrip(), terminal_width()))
-    click.echo(
-        f"{counted(len(models), 'model')}; measure {'it' if len(models) == 1 else 'them'} with 'benchwright run'"
-    )
+        lines.append(clip(f"{model.target:{name}}  {model.task:{task}}  {labels}".rstrip(), terminal_width()))
+    them = "it" if len(models) == 1 else "them"
+    return "\n".join([*lines, f"{counted(len(models), 'model')}; measure {them} with 'benchwright run'"])
 
 
 # `benchwright find --corpora`.
 
 
-def show_corpora(words: tuple[str, ...], values: Mapping[str, Any], *, as_json: bool) -> None:
+def show_corpora(words: tuple[str, ...], values: Mapping[str, Any]) -> None:
     """Folders of model scripts that come with benchwright, and zoos; with the word `location`, where those folders are."""
     if words not in ((), ("list",), ("location",)):
         raise InvalidInput(
             f"'{' '.join(words)}' is no word for it", where="--corpora", remedy="write location, or nothing"
         )
     if words == ("location",):
-        click.echo(json.dumps({"location": corpora_folder()}) if as_json else corpora_folder())
+        answer(lambda: {"location": corpora_folder()}, corpora_folder)
         return
     found: list[dict[str, object]] = [
         {"name": name, "folder": folder, "scripts": len(scripts_in(folder))}
@@ -235,12 +220,8 @@ def show_corpora(words: tuple[str, ...], values: Mapping[str, Any], *, as_json: 
     for name, zoo in (meant | {zoo: zoo for zoo in zoos if zoo not in meant.values()}).items():
         catalogue = zoos[zoo]
         found.append({"name": name, "zoo": zoo, "version": catalogue.version or None, "models": len(catalogue.models)})
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
-        return
     width = max((len(str(each["name"])) for each in found), default=0)
-    for each in found:
-        click.echo(f"{each['name']:{width}}  {_words(each)}")
+    answer(lambda: found, lambda: "\n".join(f"{each['name']:{width}}  {_words(each)}" for each in found))
 
 
 def _words(corpus: dict[str, object]) -> str:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchwright import regress, runner
+from benchwright.cli.answer import in_json
 from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
 from benchwright.cli.regressions import notify_options
-from benchwright.cli.regressions.decision_options import REPLACED, decision_of, decision_options
-from benchwright.cli.results.output import chosen_format, put_out
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.regressions.decision_options import decision_of, decision_options
+from benchwright.cli.results.output import by_ending, put_out
+from benchwright.cli.terminal import coloured, show, terminal_width
 from benchwright.core.comparison import Verdict
 from benchwright.core.errors import InvalidInput
 from benchwright.core.revision import parse_revision
@@ -35,8 +36,6 @@ Examples:
   benchwright ab --control 'cmd:python old.py' --treatment 'cmd:python new.py'
   benchwright ab openai:http://new:8000/v1 --control openai:http://old:8000/v1 --model NAME
 """
-# They change how two sides are launched, which is fixed here; or have a narrower meaning.
-_WITHOUT = (*REPLACED, "commands", "interleave", "turns", "platform", "device_names", "excluded_devices")
 _OWN = (
     *("control", "treatment", "build", "repo_dir", "fail_on"),
     *("output", "markdown", "junit", "notify", "explain"),
@@ -77,7 +76,7 @@ _OWN = (
     "--explain", is_flag=True, help="If it regressed, say why: launch both sides again, profiled, and see what differs."
 )
 @notify_options.notify_option
-@target_options(without=_WITHOUT)
+@target_options("ab")
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
     """Is the treatment slower than the control? Measures both by turns, until the answer is clear.
@@ -91,19 +90,18 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     order = order_from(ctx, values, targets)
     files = _files(own)
     receivers = notify_options.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])))
-    as_json = values["as_json"]
-    with runner.terminal.open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
+    with runner.terminal.open_progress(quiet=values["quiet"] or in_json(), verbose=values["verbose"]) as progress:
         progress.begin("getting ready")
         if order.resume is not None and own["control"] is None:
             outcome = regress.ab.outcome_of(regress.ab.run_sides(order, progress), fail_on=own["fail_on"])
         else:
             outcome = regress.ab.run_ab(_ab_order(order, own, decision), progress)
         why = _explained(outcome, order, progress) if own["explain"] else ""
-    try:
-        click.echo(_report(outcome, "json" if as_json else "screen"), nl=False)
-        click.echo(why, nl=False, err=as_json)
-    except BrokenPipeError:
-        forget_stdout()  # nobody reads the report (`| head`); the exit code tells the verdict all the same
+    show(_report(outcome, "json" if in_json() else "screen"))
+    if in_json():
+        click.echo(why, nl=False, err=True)
+    else:
+        show(why)
     for file, format_ in files.items():
         put_out(_report(outcome, format_), format_, file)
     if not receivers:
@@ -139,7 +137,7 @@ def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
 
 def _files(own: dict[str, Any]) -> dict[str, str]:
     """Files to write, with their formats; InvalidInput before anything is measured."""
-    files = {file: chosen_format("ab", None, file, as_json=False) for file in own["output"]}
+    files = {file: by_ending(file) for file in own["output"]}
     files |= dict.fromkeys(own["markdown"], "markdown")
     for file, format_ in files.items():
         folder = os.path.dirname(os.path.abspath(file))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from benchwright import regress, runner
+from benchwright.cli.answer import answer, in_json
 from benchwright.cli.options import REPO_DIR_HELP, OwnFirstCommand, order_from, target_options
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.terminal import coloured, terminal_width
 from benchwright.core.errors import InvalidInput
 from benchwright.core.quantities import parse_duration, parse_percentage
 from benchwright.kinds.metric_option import parse_metric_option
@@ -27,11 +27,6 @@ Examples:
   benchwright bisect v1.2 main --metric process.cpu_time --budget 30m -- ./app --size 100
   benchwright bisect --resume --budget 1h
 """
-# They change how often, in which order or as what a target is launched, which is fixed here; or mean something else.
-_WITHOUT = (
-    *("commands", "interleave", "turns", "repeat", "metrics", "platform", "device_names", "excluded_devices"),
-    *("resume", "anyway", "run_name", "store", "no_store", "warmup_runs", "sweep"),
-)
 _WORDS = "benchwright.words"
 _OWN = ("build", "repo_dir", "metrics", "posterior", "min_effect", "budget", "most_launches", "direction", "resume")
 
@@ -100,7 +95,7 @@ class _BisectCommand(OwnFirstCommand):
     is_flag=True,
     help="Go on with a bisection that was stopped: this one or, without GOOD and BAD, the newest of this folder.",
 )
-@target_options(without=_WITHOUT)
+@target_options("bisect")
 @click.pass_context
 def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...], **values: Any) -> int:
     """Find the commit after GOOD, up to BAD, that made TARGET slower, larger or less accurate.
@@ -110,17 +105,14 @@ def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...]
     own = {name: values.pop(name) for name in _OWN} | {"words": ctx.meta[_WORDS]}
     values["metrics"] = tuple(metric for metric in own["metrics"] if "=" in metric)
     order = order_from(ctx, values, targets)
-    quiet = values["quiet"] or values["as_json"]
+    quiet = values["quiet"] or in_json()
     with runner.terminal.open_progress(quiet=quiet, verbose=values["verbose"]) as progress:
         progress.begin("reading the repository")
         found = regress.bisect.bisect(_bisect_order(order, good, bad, own), _watching(progress, quiet=quiet))
-    try:
-        if values["as_json"]:
-            click.echo(json.dumps(regress.bisect_report.outcome_body(found), indent=1))
-        else:
-            click.echo(coloured(regress.bisect_report.outcome_text(found, terminal_width())), nl=False)
-    except BrokenPipeError:
-        forget_stdout()  # nobody reads it; the exit code tells all the same
+    answer(
+        lambda: regress.bisect_report.outcome_body(found),
+        lambda: coloured(regress.bisect_report.outcome_text(found, terminal_width())),
+    )
     return 0 if found.found else 1
 
 

@@ -12,7 +12,6 @@ from benchwright.core.decision import Decision
 from benchwright.core.quantities import parse_duration, parse_percentage
 
 F = TypeVar("F", bound=Callable[..., Any])
-REPLACED = ("repeat", "metrics")  # options of runs that mean something narrower here
 
 
 def decision_options(function: F) -> F:

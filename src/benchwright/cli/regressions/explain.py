@@ -7,6 +7,7 @@ import json
 import click
 
 from benchwright import regress, runner
+from benchwright.cli.answer import json_option
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import terminal_width
@@ -37,7 +38,7 @@ Examples:
     help="[default: by the file's ending, else screen]",
 )
 @output_option
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_option("The same as --format json.")
 @where_options
 def command(
     runs: tuple[str, ...],
@@ -48,7 +49,6 @@ def command(
     anyway: bool,
     format_: str | None,
     output: str | None,
-    as_json: bool,
     base: str | None,
     store: str | None,
 ) -> int:
@@ -57,7 +57,7 @@ def command(
     RUN has both sides: an A/B, or commands measured together. The timed launches are never profiled; --profile makes
     others, in a separate run.
     """
-    format_ = chosen_format("explain", format_, output, as_json=as_json, known=("screen", "markdown", "json"))
+    format_ = chosen_format("explain", format_, output, known=("screen", "markdown", "json"))
     if len(runs) > 2 or (between and len(runs) != 1):
         remedy = "name a run with both sides, or a control and a treatment"
         raise InvalidInput("too many runs", where="explain", remedy=remedy)

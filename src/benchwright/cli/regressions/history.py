@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchwright import regress
+from benchwright.cli.answer import json_option
 from benchwright.cli.regressions.notify_options import notify_option, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
@@ -43,7 +44,7 @@ Examples:
 @click.option("--fail-on", type=click.Choice(["regressed", "changed"]), help="Exit with 1 if the last change is one.")
 @click.option("--format", "format_", type=click.Choice(_FORMATS), help="[default: by the file's ending, else screen]")
 @output_option
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_option("The same as --format json.")
 @notify_option
 @where_options
 def command(
@@ -58,7 +59,6 @@ def command(
     fail_on: str | None,
     format_: str | None,
     output: str | None,
-    as_json: bool,
     notify: tuple[str, ...],
     base: str | None,
     store: str | None,
@@ -69,7 +69,7 @@ def command(
     Each machine and setting is a separate series. Noise that wanders, outliers and runs on a busy machine are not taken for
     changes. Twelve runs or more are needed.
     """
-    format_ = chosen_format("history", format_, output, as_json=as_json)
+    format_ = chosen_format("history", format_, output)
     receivers = targets(notify)
     with Working("reading the runs"), open_results(base, store) as results:
         order = regress.run_history.HistoryOrder(

@@ -11,8 +11,9 @@ import click
 from msgspec.structs import replace
 
 from benchwright import regress, runner
+from benchwright.cli.answer import in_json, json_option
 from benchwright.cli.options import REPO_DIR_HELP, Count, OwnFirstCommand, order_from, target_options
-from benchwright.cli.regressions.decision_options import REPLACED, decision_of, decision_options
+from benchwright.cli.regressions.decision_options import decision_of, decision_options
 from benchwright.cli.regressions.notify_options import notify_option
 from benchwright.cli.regressions.notify_options import targets as targets_of_notices
 from benchwright.core.errors import CannotMeasure, InvalidInput
@@ -38,12 +39,6 @@ Examples:
   benchwright watch --repo-dir ~/pytorch --frameworks-dir frameworks
       --framework caffe2 --platforms host --exec-dir programs squeezenet.json
 """
-# Options that a watch sets itself, or replaces.
-_WITHOUT = (
-    *REPLACED,
-    *("interleave", "turns", "resume", "anyway", "platform", "run_type", "regressed_types"),
-    *("dash", "as_json"),
-)
 _OWN = (
     *("repo_dir", "build", "repo", "remote_repository", "branch", "commit", "commit_file", "base_commit", "against"),
     *("step", "interval", "status_file", "same_host", "frameworks_dir", "exec_dir", "platforms", "ab_testing"),
@@ -115,8 +110,8 @@ _OWN = (
 )
 @decision_options
 @notify_option
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each commit.")
-@target_options(without=_WITHOUT)
+@json_option("Print a line of JSON for each commit.")
+@target_options("watch")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -125,7 +120,6 @@ def command(
     only_list: bool,
     acknowledge: str | None,
     forget: str | None,
-    as_json: bool,
     **values: Any,
 ) -> int:
     """Measure each new commit of a repository against a control, and tell of regressions.
@@ -142,18 +136,14 @@ def command(
     if acknowledge is not None and forget is not None:
         raise InvalidInput("says something else than --acknowledge", where="--forget", remedy="drop one of them")
     if acknowledge is not None:
-        click.echo(
-            marked_text(
-                regress.watch.watch.mark_call(order, acknowledge, "acknowledged"), "acknowledged", as_json=as_json
-            )
-        )
+        click.echo(marked_text(regress.watch.watch.mark_call(order, acknowledge, "acknowledged"), "acknowledged"))
         return 0
     if forget is not None:
-        click.echo(marked_text(regress.watch.watch.mark_call(order, forget, "forgotten"), "forgotten", as_json=as_json))
+        click.echo(marked_text(regress.watch.watch.mark_call(order, forget, "forgotten"), "forgotten"))
         return 0
     os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
-    with runner.terminal.open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
-        screen = WatchScreen(progress, as_json=as_json, quiet=values["quiet"])
+    with runner.terminal.open_progress(quiet=values["quiet"] or in_json(), verbose=values["verbose"]) as progress:
+        screen = WatchScreen(progress, quiet=values["quiet"])
         if only_list:
             screen.show_list(regress.watch.watch.pending_commits(order, screen, progress))
             return 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.answer import in_json
+from benchwright.cli.terminal import coloured, show, terminal_width
 from benchwright.core.comparison import Verdict
 from benchwright.core.quantities import format_duration
 from benchwright.regress.notify.notify import notify
@@ -37,10 +38,10 @@ _WIDEST = max(len(outcome.value) for outcome in CommitOutcome)
 class WatchScreen:
     """Shows what a watch does, and tells those whom `--notify` names. `lost`: notices that nobody will get."""
 
-    def __init__(self, progress: Progress, *, as_json: bool, quiet: bool) -> None:
+    def __init__(self, progress: Progress, *, quiet: bool) -> None:
         self._progress = progress
-        self._as_json = as_json
-        self._quiet = quiet or as_json
+        self._in_json = in_json()
+        self._quiet = quiet or self._in_json
         self._targets: list[Target] = []
         self._repository = ""
         self._bisect: Callable[[CommitRecord], str] | None = None
@@ -74,10 +75,7 @@ class WatchScreen:
     def on_record(self, record: CommitRecord) -> None:
         self._progress.on_step_done("")
         with self._progress.aside():
-            try:
-                click.echo(_json(record) if self._as_json else coloured(self._text(record, terminal_width())))
-            except BrokenPipeError:
-                forget_stdout()  # nobody reads it any more; the watch goes on
+            show(_json(record) if self._in_json else coloured(self._text(record, terminal_width())), nl=True)
         targets = [target for target in self._targets if is_news(record) or not target.is_remote]
         if targets:
             notice = notice_of_commit(record, self._repository)
@@ -103,8 +101,8 @@ class WatchScreen:
         """The commits that would be measured."""
         with self._progress.aside():
             for each in pending:
-                click.echo(_listed_json(each) if self._as_json else _listed(each, terminal_width()))
-            if not pending and not self._as_json:
+                click.echo(_listed_json(each) if self._in_json else _listed(each, terminal_width()))
+            if not pending and not self._in_json:
                 click.echo("nothing new")
 
     def _text(self, record: CommitRecord, width: int) -> str:
@@ -126,9 +124,9 @@ def commit_text(record: CommitRecord, width: int) -> str:
     return "\n".join([clip(head, width), *lines])
 
 
-def marked_text(record: CommitRecord, mark: str, *, as_json: bool) -> str:
+def marked_text(record: CommitRecord, mark: str) -> str:
     """`7be0bd1c6e  acknowledged  bench.py: time +5.2 %`: what was said about a commit that had been called."""
-    if as_json:
+    if in_json():
         return msgspec.json.encode({"commit": record.commit, "mark": mark}).decode()
     lost = "; ".join(
         f"{e.benchmark}: {metric_name(e.metric, e.labels, beside=e.beside)} {change_words(e)}" for e in record.called

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from benchwright.cli.answer import answer, in_json, json_option
 from benchwright.cli.store_options import open_results, where_options
 from benchwright.core.errors import InvalidInput, StoreTrouble
 
@@ -52,18 +51,14 @@ def remove(name: str, base: str | None, store: str | None) -> int:
 
 
 @command.command("list", epilog="Example: benchwright baseline list --json")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option("Print as JSON.")
 @where_options
-def list_(as_json: bool, base: str | None, store: str | None) -> None:
+def list_(base: str | None, store: str | None) -> None:
     """List the baselines."""
     with open_results(base, store) as results:
         meant = results.baselines()
         called = results.called(meant.values())
         known = {name: called.get(uid, uid) for name, uid in meant.items()}
-    if as_json:
-        click.echo(json.dumps(known, indent=1))
-        return
-    for name, run in sorted(known.items()):
-        click.echo(f"{name}: {run}")
-    if not known:
+    answer(lambda: known, lambda: "\n".join(f"{name}: {run}" for name, run in sorted(known.items())))
+    if not known and not in_json():
         click.echo("no baselines yet; set one with: benchwright baseline set NAME RUN", err=True)

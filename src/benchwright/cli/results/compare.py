@@ -13,6 +13,7 @@ import msgspec
 
 from benchwright import results as kept
 from benchwright.analysis.comparison.differences import differences
+from benchwright.cli.answer import in_json, json_option
 from benchwright.cli.regressions.notify_options import notify_option, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 # `benchwright compare --env`.
 
 
-def show_differences(runs: Sequence[str], base: str | None, store: str | None, *, as_json: bool) -> None:
+def show_differences(runs: Sequence[str], base: str | None, store: str | None, format_: str | None) -> None:
     """How the machine, the settings and the package versions of two runs differ; of one run, to the last."""
     if len(runs) not in (1, 2):
         raise InvalidInput("compares the environments of two runs", where="--env", remedy="name one or two runs")
@@ -40,7 +41,7 @@ def show_differences(runs: Sequence[str], base: str | None, store: str | None, *
 
     with Working("reading the runs"), open_results(base, store) as results:
         found = differences(results.run(control), results.run(treatment))
-    if as_json:
+    if in_json() or format_ == "json":
         click.echo(json.dumps(msgspec.to_builtins(found), indent=1))
         return
     for difference in found:
@@ -57,7 +58,6 @@ def _side_by_side(
     relative_to: str | None,
     prices: Sequence[str],
     metrics: Sequence[str],
-    as_json: bool,
     format_: str | None,
     base: str | None,
     store: str | None,
@@ -83,7 +83,7 @@ def _side_by_side(
     about = f"ratios to {made.base}; over 1 is better there; no verdict, since machines differ in more than speed"
     if format_ == "csv":
         return csv_text([table], finite=True)
-    if as_json or format_ == "json":
+    if in_json() or format_ == "json":
         return json.dumps({"relative_to": made.base, "hosts": made.hosts, "rows": table.records()}, indent=1) + "\n"
     if format_ == "markdown":
         return f"{about}\n\n{markdown_table(table)}\n"
@@ -149,7 +149,7 @@ def _price(text: str) -> tuple[str, float]:
     help="[default: by the file's ending, else screen]",
 )
 @output_option
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_option("The same as --format json.")
 @notify_option
 @where_options
 def command(
@@ -168,7 +168,6 @@ def command(
     fail_on: str | None,
     format_: str | None,
     output: str | None,
-    as_json: bool,
     notify: tuple[str, ...],
     base: str | None,
     store: str | None,
@@ -180,14 +179,14 @@ def command(
     """
     if machines or relative_to or prices:
         _need_machines(machines)
-        put_out(_side_by_side(runs, relative_to, prices, metrics, as_json, format_, base, store), "screen", output)
+        put_out(_side_by_side(runs, relative_to, prices, metrics, format_, base, store), "screen", output)
         return 0
     if env:
         named = [f"baseline:{baseline}", *runs] if baseline else runs
-        show_differences(named, base, store, as_json=as_json or format_ == "json")
+        show_differences(named, base, store, format_)
         return 0
 
-    format_ = chosen_format("compare", format_, output, as_json=as_json)
+    format_ = chosen_format("compare", format_, output)
     words = _runs_to_compare(runs, baseline, between, run_to_run)
     receivers = targets(notify)
     with Working("reading the runs") as working:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from benchwright import results as kept
+from benchwright.cli.answer import in_json, json_option
 from benchwright.cli.options import label_pairs, options
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.spinner import Working
@@ -107,7 +108,7 @@ Examples:
 )
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @output_option
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_option("The same as --format json.")
 @click.option("--html", metavar="FILE", help="The same as --format html --output FILE.")
 @scoring_options
 @click.option("--base", metavar="DIR", help=OPTIONS["base"].help.replace(", also --cache-dir", ""))
@@ -121,7 +122,6 @@ def command(
     format_: str | None,
     sort: str,
     output: str | None,
-    as_json: bool,
     html: str | None,
     base: str | None,
     store: str | None,
@@ -136,13 +136,13 @@ def command(
     from benchwright.report.registry import reporter_named
 
     if html is not None:
-        if output is not None or as_json or format_ not in (None, "html"):
+        if output is not None or in_json() or format_ not in (None, "html"):
             raise InvalidInput(
                 "--html names a format and a file", where="report", remedy="drop --format, --json and -o"
             )
         format_, output = "html", html
-    plain = not (runs or format_ or output or as_json or store or any(scoring.values()))
-    format_ = chosen_format("report", format_, output, as_json=as_json)
+    plain = not (runs or format_ or output or in_json() or store or any(scoring.values()))
+    format_ = chosen_format("report", format_, output)
     if plain and not (caches or everything or report_dir or labels) and _ended_with_corpus(base):
         _report_corpus(_caches((), (), base), (), format_, None, ".", table_only=True)
         click.echo(" the last run alone: benchwright report last", err=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import click
-import msgspec
 
 from benchwright import results as kept
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.spinner import Working
 from benchwright.cli.store_options import open_results, where_options
 from benchwright.cli.terminal import ask, terminal_width
@@ -63,11 +62,9 @@ def command() -> None:
     metavar="N",
     help="At most N runs, newest first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option("Print as JSON.")
 @where_options
-def list_(
-    labels: tuple[str, ...], sort: str, limit: int, as_json: bool, base: str | None, store: str | None, **wanted: Any
-) -> int:
+def list_(labels: tuple[str, ...], sort: str, limit: int, base: str | None, store: str | None, **wanted: Any) -> int:
     """List the runs of the base folder and of the store, newest first; unfinished ones too.
 
     Exit code: 3 if the store cannot be used; runs that only it has are not listed then.
@@ -80,10 +77,7 @@ def list_(
             click.echo(f"benchwright: {row.id} cannot be read: {row.problem}", err=True)
     if listed.trouble is not None:
         click.echo(f"benchwright: only runs of the base folder are listed: {listed.trouble}", err=True)
-    if as_json:
-        click.echo(json.dumps([msgspec.to_builtins(row) for row in rows], indent=1))
-    else:
-        click.echo(run_list(rows, width=terminal_width()), nl=False)
+    answer(lambda: rows, lambda: run_list(rows, width=terminal_width()))
     return 0 if listed.trouble is None else listed.trouble.exit_code
 
 

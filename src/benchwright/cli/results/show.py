@@ -7,6 +7,7 @@ import json
 import click
 
 from benchwright import results as kept
+from benchwright.cli.answer import json_option
 from benchwright.cli.results.output import chosen_format, put_out
 from benchwright.cli.spinner import Working
 from benchwright.cli.store_options import open_results, where_options
@@ -15,17 +16,17 @@ from benchwright.cli.terminal import terminal_width
 
 @click.command(epilog="Example: benchwright show last")
 @click.argument("run", default="last")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE: .html, .json or .txt.")
 @where_options
-def command(run: str, as_json: bool, output: str | None, base: str | None, store: str | None) -> None:
+def command(run: str, output: str | None, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, machine and packages."""
     from benchwright.report.details import details
     from benchwright.report.registry import reporter_named
     from benchwright.report.run_json import JsonReporter
     from benchwright.report.screen import ScreenReporter
 
-    format_ = chosen_format("show", None, output, as_json=as_json, known=("html", "json", "screen"))
+    format_ = chosen_format("show", None, output, known=("html", "json", "screen"))
     with Working("reading the run"), open_results(base, store) as results:
         found = results.run(run)
         annotation = results.annotation(found)

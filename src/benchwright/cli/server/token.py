@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import click
 
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.options import options
 from benchwright.cli.store_options import open_results
 from benchwright.core.errors import InvalidInput, did_you_mean
@@ -37,21 +38,12 @@ def create(name: str, scope: str, days: int | None, project: str, base: str | No
 
 
 @command.command("list", epilog="Example: benchwright token list")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option("Print as JSON.")
 @options("base")
-def list_(as_json: bool, base: str | None) -> None:
+def list_(base: str | None) -> None:
     """List the tokens: their scope, expiry and last use."""
     rows = [_row(token) for token in _tokens(base).every()]
-    if as_json:
-        click.echo(json.dumps(rows, indent=1))
-        return
-    for row in rows:
-        until = "" if row["expires"] is None else f", {'expired' if row['expired'] else 'until'} {row['expires']}"
-        click.echo(
-            f"{row['name']}: {row['scope']}{_of_project(row)}{until}, {'never used' if row['used'] is None else 'used ' + str(row['used'])}"
-        )
-    if not rows:
-        click.echo("there are no tokens; make one with: benchwright token create NAME")
+    answer(lambda: rows, lambda: _text(rows))
 
 
 @command.command(epilog="Example: benchwright token revoke ci")
@@ -65,6 +57,16 @@ def revoke(name: str, base: str | None) -> None:
         remedy = did_you_mean(name, known) or "list them with: benchwright token list"
         raise InvalidInput(f"no token is called '{name}'", where="NAME", remedy=remedy)
     click.echo(f"revoked: {name}")
+
+
+def _text(rows: Sequence[dict[str, object]]) -> str:
+    return "\n".join(map(_line, rows)) or "there are no tokens; make one with: benchwright token create NAME"
+
+
+def _line(row: dict[str, object]) -> str:
+    until = "" if row["expires"] is None else f", {'expired' if row['expired'] else 'until'} {row['expires']}"
+    used = "never used" if row["used"] is None else f"used {row['used']}"
+    return f"{row['name']}: {row['scope']}{_of_project(row)}{until}, {used}"
 
 
 def _of_project(row: dict[str, object]) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from benchwright import results as kept
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.spinner import Working
 from benchwright.cli.store_options import open_results, where_options
 
@@ -18,26 +17,25 @@ def command() -> None:
 
 @command.command(epilog="Example: benchwright store check --json")
 @click.option("--folders", is_flag=True, help="Also check the store against every run folder.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option("Print as JSON.")
 @where_options
-def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> int:
+def check(folders: bool, base: str | None, store: str | None) -> int:
     """Check that the store is intact and its numbers unchanged. Exit code: 0 intact, 1 problems.
 
     Duplicate runs and names are noted; they are no problem.
     """
-    with Working("checking the store", quiet=as_json) as working, open_results(base, store) as results:
+    with Working("checking the store") as working, open_results(base, store) as results:
         problems = results.existing_store.check()
         version = results.existing_store.schema_version()
         notes = results.existing_store.duplicates() if not problems else []
         if folders and not problems:
             working.now("comparing the store with the run folders")
             problems = list(kept.check_store.folder_problems(results))
-    if as_json:
-        body = {"url": results.where, "version": version, "problems": problems, "notes": notes}
-        click.echo(json.dumps(body, indent=1))
-    else:
-        lines = problems or [f"{results.where}: intact, version {version}"]
-        click.echo("\n".join([*lines, *(f"note: {note}" for note in notes)]))
+    lines = problems or [f"{results.where}: intact, version {version}"]
+    answer(
+        lambda: {"url": results.where, "version": version, "problems": problems, "notes": notes},
+        lambda: "\n".join([*lines, *(f"note: {note}" for note in notes)]),
+    )
     return 1 if problems else 0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from benchwright import runner
+from benchwright.cli.answer import answer
 from benchwright.core.quantities import format_bytes
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchwright.runner.run import RunOrder
 
 
-def search_batches(order: RunOrder, progress: Progress, *, as_json: bool) -> int:
+def search_batches(order: RunOrder, progress: Progress) -> int:
     """Looks for the largest batch of every benchmark whose size is ours to choose; each trial is a separate run."""
 
     def tell(benchmark: str, size: int, trial: Trial) -> None:
@@ -28,7 +28,7 @@ def search_batches(order: RunOrder, progress: Progress, *, as_json: bool) -> int
     body = {"scaling_file": file, "searches": [_body(s) for s in found.searches]}
     words = [*map(_words, found.searches), f"saved: {file}; use it with --size auto --scaling {file}"]
     with progress.aside():
-        click.echo(json.dumps(body, indent=1) if as_json else "\n".join(words))
+        answer(lambda: body, lambda: "\n".join(words))
     return 1 if any(search.problem for search in found.searches) else 0
 
 

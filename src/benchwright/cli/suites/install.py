@@ -63,7 +63,7 @@ Examples:
 @options("python")
 @index_options
 @outcome_options
-def command(as_json: bool, quiet: bool, **values: Any) -> int:
+def command(quiet: bool, **values: Any) -> int:
     """Create SUITE's environments, one per install group; existing ones are reused until something changes.
 
     With --zoo or --corpus, install what models need into the interpreter they are measured with (--python). An installed
@@ -79,14 +79,14 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
         from benchwright.cli.suites.zoo_install import install_zoos
 
         done = install_zoos(values, quiet=quiet)
-        return show_outcome("zoos", done, _text(done), as_json=as_json, log_lines=10)
+        return show_outcome("zoos", done, _text(done), log_lines=10)
     if values["own_env"]:
         raise InvalidInput("no zoo is named", where="--own-env", remedy="name one with --zoo; suites have their own")
     chosen = {name: values[name] for name in ("force", "update", "variant", "jobs", "constraints")}
     asked = InstallOptions(**chosen, where=index_options_from(values))
     with runner.terminal.open_progress(quiet=quiet) as progress:
         done = install(suite_targets_of(values), runner.requests.options_of(values), asked, progress)
-    return show_outcome("groups", done, _text(done), as_json=as_json)
+    return show_outcome("groups", done, _text(done))
 
 
 def _text(done: Sequence[Installed]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 import msgspec
 
 from benchwright import runner
+from benchwright.cli.answer import answer, in_json, json_option
 from benchwright.cli.options import order_from, target_options
 from benchwright.core.errors import InvalidInput
 from benchwright.options.table import SUITE
@@ -29,21 +29,13 @@ Examples:
 """
 
 
-_ANOTHER_MEANING = (
-    "run_name", "resume", "dash", "verbose", "as_json", "commands", "format", "name",
-    "platform", "device_names", "excluded_devices",
-)  # fmt: skip
-
-
 @click.command(epilog=_EXAMPLES)
-@target_options(without=_ANOTHER_MEANING, applying_to=SUITE)
+@target_options("matrix", applying_to=SUITE)
 @click.option("--list", "only_list", is_flag=True, help="Show the runs and their names; run nothing.")
 @click.option("--resume", is_flag=True, help="Skip finished runs, and continue unfinished ones.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome of each run as JSON.")
+@json_option("Print the outcome of each run as JSON.")
 @click.pass_context
-def command(
-    ctx: click.Context, /, targets: tuple[str, ...], only_list: bool, resume: bool, as_json: bool, **values: Any
-) -> int:
+def command(ctx: click.Context, /, targets: tuple[str, ...], only_list: bool, resume: bool, **values: Any) -> int:
     """Run a suite several times, with the options that `multirun.runs` of the system file lists.
 
     Each run is one that `run` would make. A run that fails does not end the others. Exit code: 0 success, 1 some failed,
@@ -63,17 +55,17 @@ def command(
     system, multirun = read_system(file)
     runs = runner.matrix.matrix_runs(multirun, system, where=file)
     if only_list:
-        click.echo(json.dumps({"runs": [_listed(run) for run in runs]}, indent=1) if as_json else _list(runs))
+        answer(lambda: {"runs": [_listed(run) for run in runs]}, lambda: _list(runs))
         return 0
     matrix = runner.matrix.SuiteMatrix(order)
 
     def make(run: MatrixRun) -> Run:
-        with runner.terminal.open_progress(quiet=quiet or as_json) as progress:
+        with runner.terminal.open_progress(quiet=quiet or in_json()) as progress:
             return matrix.make(run, progress, resume=resume)
 
     finished = matrix.finished if resume else lambda run: None
     outcomes = runner.matrix.run_matrix(runs, make, finished=finished, observer=_Telling(quiet=quiet))
-    click.echo(json.dumps({"runs": [_as_json(x) for x in outcomes]}, indent=1) if as_json else _table(outcomes))
+    answer(lambda: {"runs": [_body(x) for x in outcomes]}, lambda: _table(outcomes))
     return runner.matrix.code_of(outcomes)
 
 
@@ -96,7 +88,7 @@ def _listed(run: MatrixRun) -> dict[str, object]:
     return {"name": run.name, "options": run.options}
 
 
-def _as_json(outcome: MatrixOutcome) -> dict[str, object]:
+def _body(outcome: MatrixOutcome) -> dict[str, object]:
     found = {"status": outcome.how.value, "id": outcome.id, "exit_code": outcome.code, "detail": outcome.detail}
     return {**_listed(outcome.run), **found}
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
-import click
-
+from benchwright.cli.answer import answer
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.system import System
 from benchwright.executors.ssh_host import node_on
@@ -15,7 +13,7 @@ from benchwright.executors.via_connection import connection_to
 from benchwright.kinds.suite.system_file import read_system
 
 
-def show_sent(on: str | None, system: str | None, folder: str | None, *, clean: bool, as_json: bool) -> int:
+def show_sent(on: str | None, system: str | None, folder: str | None, *, clean: bool) -> int:
     """Lists files sent to machines that share no file system with this one, or removes them; 1 if one could not be reached."""
     if (on is None) == (system is None):
         raise InvalidInput(
@@ -39,7 +37,7 @@ def show_sent(on: str | None, system: str | None, folder: str | None, *, clean: 
         except CannotMeasure as error:
             row["problem"] = str(error)
         rows.append(row)
-    click.echo(json.dumps({"nodes": rows}, indent=2) if as_json else "\n".join(map(_line, rows)))
+    answer(lambda: {"nodes": rows}, lambda: "\n".join(map(_line, rows)))
     return 1 if any("problem" in row for row in rows) else 0
 
 

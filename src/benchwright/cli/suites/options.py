@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
-import msgspec
 
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
 
@@ -42,7 +41,7 @@ def index_options_from(values: Mapping[str, Any]) -> IndexOptions:
 def outcome_options(function: AnyFunction) -> AnyFunction:
     """How the outcome of a phase is shown."""
     quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(quiet(function))
+    return json_option("Print the result as JSON.")(quiet(function))
 
 
 class PhaseOutcome(Protocol):
@@ -56,9 +55,9 @@ class PhaseOutcome(Protocol):
     def detail(self) -> str | None: ...
 
 
-def show_outcome(key: str, done: Sequence[PhaseOutcome], text: str, *, as_json: bool, log_lines: int = 0) -> int:
+def show_outcome(key: str, done: Sequence[PhaseOutcome], text: str, *, log_lines: int = 0) -> int:
     """Prints what was done, as `text` or below `key` of a JSON object, and why some failed; returns the exit code."""
-    click.echo(json.dumps({key: msgspec.to_builtins(done)}, indent=1) if as_json else text, nl=as_json)
+    answer(lambda: {key: done}, lambda: text)
     failed = [x for x in done if x.status == "failed"]
     for one in failed:
         log = getattr(one, "log", None)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--from-scratch", "--from_scratch", is_flag=True, help="Ignore existing pins.")
 @index_options
 @outcome_options
-def command(as_json: bool, quiet: bool, **values: Any) -> int:
+def command(quiet: bool, **values: Any) -> int:
     """Pin package versions: write requirements.V.txt, with hashes if known, for each requirements.in of SUITE.
 
     Benchmarks of an install group share an environment, so they get the same versions. Indexes given here are written to
@@ -43,7 +43,7 @@ def command(as_json: bool, quiet: bool, **values: Any) -> int:
     options = PinOptions(**chosen, where=index_options_from(values))
     with runner.terminal.open_progress(quiet=quiet) as progress:
         done = pin(suite_targets_of(values), runner.requests.options_of(values), options, progress)
-    return show_outcome("groups", done, _text(done), as_json=as_json)
+    return show_outcome("groups", done, _text(done))
 
 
 def _text(done: Sequence[Pinned]) -> str:

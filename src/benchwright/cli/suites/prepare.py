@@ -33,7 +33,7 @@ _LAST_LINES = 8
 )
 @click.option("--show-output", is_flag=True, help="Show what the scripts print, on stderr.")
 @outcome_options
-def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, quiet: bool, **values: object) -> int:
+def command(force: bool, jobs: int, on: str, show_output: bool, quiet: bool, **values: object) -> int:
     """Download SUITE's data and models by running its prepare scripts, so that `run` needs no network.
 
     Finished work is skipped, unless a script or its arguments changed. Exit code: 0 success, 1 a script failed, 2 the
@@ -45,7 +45,7 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     targets = suite_targets_of(values)
     with runner.terminal.open_progress(quiet=quiet) as progress:
         done = prepare(targets, PrepareOptions(force=force, jobs=jobs, run=run), progress)
-    return show_outcome("benchmarks", done, _text(done), as_json=as_json, log_lines=0 if show_output else _LAST_LINES)
+    return show_outcome("benchmarks", done, _text(done), log_lines=0 if show_output else _LAST_LINES)
 
 
 def _text(done: Sequence[Preparing]) -> str:

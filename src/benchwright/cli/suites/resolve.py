@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from benchwright import runner
+from benchwright.cli.answer import answer, json_option
 from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
 
@@ -18,8 +18,8 @@ EPILOG = "Example: benchwright resolve suite.yaml --select nlp --override '*.max
 @click.argument("suite", required=False)
 @options("configs", "select", "exclude", "overrides")
 @click.option("--system", hidden=True, help="Makes no difference: placeholders stay as they are.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
-def command(suite: str | None, configs: tuple[str, ...], system: str | None, as_json: bool, **chosen: Any) -> None:
+@json_option("Print JSON instead of YAML.")
+def command(suite: str | None, configs: tuple[str, ...], system: str | None, **chosen: Any) -> None:
     """Print SUITE with includes, inheritance, matrices and defaults resolved; placeholders stay.
 
     Of a task file: its tasks, including tasks that need GPUs this machine lacks.
@@ -30,10 +30,7 @@ def command(suite: str | None, configs: tuple[str, ...], system: str | None, as_
     resolved = runner.validation.resolve_file(next(iter(named), None), **chosen)
     for warning in resolved.warnings:
         click.echo(f"benchwright: {warning}", err=True)
-    if as_json:
-        click.echo(json.dumps(resolved.entries, indent=1, ensure_ascii=False))
-    else:
-        click.echo(_yaml(resolved.entries), nl=False)
+    answer(lambda: resolved.entries, lambda: _yaml(resolved.entries))
 
 
 def _yaml(entries: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -96,7 +96,7 @@ def _report(run: Run, result: Result, control: Result | None, command: str) -> H
         record = record_of(
             series, others.get((series.first.metric, _labels(series.first.labels))), statistics=statistics
         )
-        if test is not None and test.run_type == "regress" and _is_regressed(series.key, test.regressed_types):
+        if test is not None and test.is_regressed(*series.key):
             record["regressed"] = 1
         records.append(record)
     records += golden_records(result)
@@ -109,11 +109,6 @@ def _report(run: Run, result: Result, control: Result | None, command: str) -> H
 
 def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels.items()))
-
-
-def _is_regressed(key: tuple[str, str], types: Sequence[str]) -> bool:
-    """`NET`, or `NET latency`."""
-    return key[0] in types or " ".join(key) in types
 
 
 def _meta(run: Run, result: Result, control: Result | None, revision: RevisionInfo) -> dict[str, object]:

@@ -12,15 +12,10 @@ from benchmodels.runtimes.registry import FOR_FILES
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import BUILD_RUNTIME, DEFAULT_RUNTIME, Model
 from benchwright.kinds.runtime_names import known_runtime
-from benchwright.options.table import Options
+from benchwright.options.table import OPTIONS, Options
 
 _OF_SEQUENCES = (".onnx", ".pt2")
 BUILD_ONLY, EXPORT_ONLY = "--build-only", "--export-only"
-# Options that say how to measure.
-_OF_MEASURING = (
-    *("repeat", "warmup_runs", "stop", "warmup", "turns", "profile", "streams", "lean_cache"),
-    *("enough", "decision"),
-)
 
 
 def with_sequence(options: Options) -> Options:
@@ -40,10 +35,10 @@ def _stops_after(options: Options) -> str:
         raise InvalidInput(
             f"an export is a part of a build, so {BUILD_ONLY} has no meaning", where=where, remedy="give one"
         )
-    usual = Options()
-    for name in _OF_MEASURING:
-        if getattr(options, name) != getattr(usual, name):
-            flag = "--repeat" if name in ("enough", "decision") else f"--{name.replace('_', '-')}"
+    for row in OPTIONS.values():
+        given = getattr(options, row.name) != row.default or (row.name == "repeat" and options.up_to)
+        if row.measuring and given:
+            flag = row.flags[-1]
             raise InvalidInput(
                 f"nothing is measured, so {flag} has no meaning", where=where, remedy=f"leave out {flag}"
             )

@@ -70,7 +70,7 @@ class ModelPlanner(PlainPlanner):
         """benchmodels runs the script; threads and wait policy are set here, before any library is loaded."""
         work, context = benchmark.workload, self.context
         if isinstance(work, ModelScript):
-            finding = _discovery_settings(context.options, count_work=context.count_work)
+            finding = discovery_settings(context.options, count_work=context.count_work)
             argv = (work.python, *_MODULE, work.path, *work.args)
             return JobCommand(argv, work.cwd, benchmark.env, probe=finding, warm=_TORCH)
         if isinstance(work, Script) and work.training:
@@ -140,7 +140,7 @@ def _threads_of(model: Model, benchmark: Benchmark, machine: Machine) -> int:
     return model.threads or len(benchmark.placement.cores or ()) or max(machine.cores, 1)
 
 
-def _discovery_settings(options: Options, *, count_work: bool) -> dict[str, object]:
+def discovery_settings(options: Options, *, count_work: bool) -> dict[str, object]:
     """The configuration of benchmodels in a process that finds the models of a script."""
     return {
         "models": {

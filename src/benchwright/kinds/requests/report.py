@@ -49,9 +49,9 @@ def contribution(report: Report, kind: str) -> Contribution:
         bodies[number] = {"endpoint": _body(result, told)}
         known = [CAPACITY] if CAPACITY in found else [*LATENCIES, OUTPUT, REQUESTS, GOODPUT, MET, ENERGY]
         headline[number] = tuple(m for m in known if m in found)
-    told_already = frozenset(f"{metric}.p99" for metric in LATENCIES)
+    shown = frozenset(f"{metric}.p99" for metric in LATENCIES)
     title = "Serving" if sections else ""
-    return Contribution(title=title, sections=tuple(sections), headline=headline, bodies=bodies, told=told_already)
+    return Contribution(title=title, sections=tuple(sections), headline=headline, bodies=bodies, shown_metrics=shown)
 
 
 def _facts(launch: Launch) -> Mapping[str, Any]:

@@ -67,7 +67,6 @@ def _on_runtimes(benchmark: Benchmark, options: Options) -> list[Benchmark]:
         runtimes=runtimes_named(options.runtimes, options.python),
         profile=options.profile or asks_for_profile(test),
         params=(),
-        script_args=(),
     )
     path = here["files"][file.key]
     read = model_kind().read(path, options)

@@ -67,6 +67,9 @@ class SpecTestOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     regressed_types: tuple[str, ...] = ()
 
 
+LABELS = ("model", "metric", "framework", "group", "backend", "run_type")  # fields of a test by which it is found
+
+
 class SpecTest(SpecTestOptions, frozen=True, kw_only=True, omit_defaults=True):
     """One test, after its shapes were expanded. Lines and locations may hold placeholders, which `values` fill."""
 
@@ -114,6 +117,10 @@ class SpecTest(SpecTestOptions, frozen=True, kw_only=True, omit_defaults=True):
     build_folder: str | None = None  # {BUILDDIR}
     side: str | None = None  # treatment or control
     revision: RevisionInfo | None = None
+
+    def is_regressed(self, kind: str, metric: str) -> bool:
+        """Whether a run that looks at regressions marks this sort of record: `NET`, or `NET latency`."""
+        return self.run_type == "regress" and not {kind, f"{kind} {metric}"}.isdisjoint(self.regressed_types)
 
     @property
     def program(self) -> str | None:

@@ -69,8 +69,8 @@ def examine(measure: Measure, known: Mapping[EffectKey, EarlierCall], *, same_co
     return _examined(runs, figures, known, called=called, broken=broken, notes=notes)
 
 
-def _made(run_type: RunType, measured: Measured) -> list[RunMade]:
-    return [RunMade(run_type=run_type, run=measured.run)] if measured.run else []
+def _made(purpose: RunType, measured: Measured) -> list[RunMade]:
+    return [RunMade(purpose=purpose, run=measured.run)] if measured.run else []
 
 
 def _regress_run(

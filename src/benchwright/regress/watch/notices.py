@@ -40,7 +40,7 @@ def details_of(record: CommitRecord) -> list[str]:
     if record.control is not None:
         found.append(f"compared with {record.control[:_SHORT]}, the {record.control_is}")
     if record.runs:
-        found.append(", ".join(f"{made.run_type.value} run: {made.run}" for made in record.runs))
+        found.append(", ".join(f"{made.purpose.value} run: {made.run}" for made in record.runs))
     found += record.notes
     if record.log is not None:
         found.append(f"the output of the build is in {record.log}")

@@ -93,7 +93,7 @@ EffectKey = tuple[str, str, tuple[tuple[str, str], ...]]
 class RunMade(msgspec.Struct, frozen=True, kw_only=True):
     """A run that was made of a commit."""
 
-    run_type: RunType
+    purpose: RunType = msgspec.field(name="run_type")
     run: str  # its id
 
 

@@ -142,9 +142,9 @@ class WatchedRuns:
     def _ordered(self, trial: WatchTrial) -> RunOrder:
         order = self._at[trial.place.name]
         given = spec_options_of(order.options)
-        options = replace(order.options, run_type=trial.run_type.value, regressed_types=_types(trial))
+        options = replace(order.options, run_type=trial.purpose.value, regressed_types=_types(trial))
         variations = [self._variation(TREATMENT, trial.treatment, given.treatment)]
-        labels = {"run_type": trial.run_type.value, "commit": trial.treatment.commit.hash}
+        labels = {"run_type": trial.purpose.value, "commit": trial.treatment.commit.hash}
         if trial.control is not None:
             variations.insert(0, self._variation(CONTROL, trial.control, given.control))
             labels["control_commit"] = trial.control.commit.hash

@@ -238,9 +238,9 @@ class WatchLoop:
     def _examined(
         self, treatment: BuiltCommit, against: BuiltCommit | None, place: WatchPlace, control: Control | None
     ) -> Examined:
-        def measure(run_type: RunType, regressed: tuple[EffectKey, ...]) -> Measured:
+        def measure(purpose: RunType, regressed: tuple[EffectKey, ...]) -> Measured:
             return self._work.measure(
-                WatchTrial(treatment=treatment, control=against, place=place, run_type=run_type, regressed=regressed)
+                WatchTrial(treatment=treatment, control=against, place=place, purpose=purpose, regressed=regressed)
             )
 
         if control is not None:
@@ -249,7 +249,7 @@ class WatchLoop:
         made = measure(RunType.BENCHMARK, ())
         return Examined(
             outcome=CommitOutcome.BROKEN if made.broken else CommitOutcome.MEASURED,
-            runs=(RunMade(run_type=RunType.BENCHMARK, run=made.run),),
+            runs=(RunMade(purpose=RunType.BENCHMARK, run=made.run),),
             broken=tuple(f"{name}: {why}" for name, why in made.broken.items()),
             notes=made.notes,
         )

@@ -67,7 +67,7 @@ class WatchTrial(msgspec.Struct, frozen=True, kw_only=True):
     treatment: BuiltCommit
     control: BuiltCommit | None
     place: WatchPlace
-    run_type: RunType = RunType.BENCHMARK
+    purpose: RunType = RunType.BENCHMARK
     regressed: tuple[EffectKey, ...] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchwright.core.benchmark import Placement
 from benchwright.core.quantities import format_bytes, format_duration
 from benchwright.core.stop_rule import NEVER, StopRule, Warmup
-from benchwright.options.table import Options
+from benchwright.options.table import OPTIONS, Option, Options
 from benchwright.report.text.numbers import counted
 
 
@@ -55,21 +55,20 @@ def placement_words(placement: Placement) -> str:
 
 def settings_rows(options: Options) -> list[tuple[str, str]]:
     """Options the user gave, and how often launches and samples were taken."""
-    rows = {
-        "Launches of each": f"at most {options.repeat}" if options.up_to else str(options.repeat),
-        "Warm-up launches": str(options.warmup_runs or ""),
-        "Order": "launches of all benchmarks alternate" if options.interleave else "",
-        "Turns": "" if options.turns is None else _time(options.turns),
-        "Sampled every": _time(options.sample_interval),
-        "Time to exit": _time(options.grace),
-        "Memory": "" if options.max_memory is None else f"at most {format_bytes(options.max_memory)}",
-        "Overlap": "the next models start up while one is measured" if options.overlap else "",
-        "Processes": "each started afresh" if options.cold else "",
-        "Seed": str(options.seed),
-        "Workers": "" if options.workers is None else str(options.workers),
-        "Measured on": options.on or "",
-        "Further checks": ", ".join(options.validations),
-        "Recorded variables": ", ".join(options.keep_env),
-        "Logs": "not kept" if options.discard_logs else "",
-    }
-    return [(name, text) for name, text in rows.items() if text]
+    shown = [(row, getattr(options, row.name)) for row in OPTIONS.values() if row.shown]
+    said = [row.shown.format(_value(row, value)).partition(": ")[::2] for row, value in shown if value]
+    return [
+        ("Launches of each", f"at most {options.repeat}" if options.up_to else str(options.repeat)),
+        *said,
+        ("Time to exit", _time(options.grace)),
+        ("Seed", str(options.seed)),
+        *([] if options.workers is None else [("Workers", str(options.workers))]),
+    ]
+
+
+def _value(row: Option, value: object) -> str:
+    if isinstance(value, float):
+        return _time(value)
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return format_bytes(value) if row.metavar == "SIZE" and isinstance(value, int) else str(value)

@@ -13,7 +13,6 @@ from benchwright.core.model import Model
 from benchwright.kinds.models.benchmarks import model_of, variants
 from benchwright.kinds.models.kind import _measuring_settings
 from benchwright.options.table import OF_MODEL, OPTIONS, Options
-from benchwright.options.values import streams
 
 ASKED: dict[str, Any] = {
     **{"items": 5, "max_depth": 1, "profile": True, "trust": True, "scale": "full"},
@@ -62,6 +61,8 @@ def test_each_number_of_threads_and_callers_is_measured_and_named() -> None:
 
 @pytest.mark.parametrize("text", ["0", "1,,2", "two", "257", "-1", "1.5", ""])
 def test_what_is_no_list_of_counts_is_refused(text: str) -> None:
+    parse = OPTIONS["streams"].parse
+    assert parse is not None
     with pytest.raises(InvalidInput, match="--streams"):
-        streams(text)
-    assert streams("4, 1,4") == (4, 1)
+        parse(text)
+    assert parse("4, 1,4") == (4, 1)

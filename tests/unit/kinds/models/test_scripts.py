@@ -10,7 +10,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.kinds.models.corpora import corpora_folder
 from benchwright.kinds.models.script_notes import faults_of
 from benchwright.options.table import Options
-from benchwright.options.values import script_args, shard
+from benchwright.options.values import arguments, shard
 from benchwright.runner.requests import options_of
 from benchwright.runner.resolve import resolve
 from benchwright.runner.run import RunOrder, plan
@@ -115,9 +115,9 @@ def test_scripts_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> 
 
 def test_arguments_may_be_separated_by_commas_as_mlagilitys_users_write_them() -> None:
     expected = ("--batch_size", "8", "--height", "64")
-    assert script_args("--batch_size 8,--height 64") == script_args("--batch_size 8 --height 64") == expected
-    assert script_args("--sizes 1,2,3 --text a,b") == ("--sizes", "1,2,3", "--text", "a,b")
-    assert script_args("--text 'a,--b'") == ("--text", "a,--b")
+    assert arguments("--batch_size 8,--height 64") == arguments("--batch_size 8 --height 64") == expected
+    assert arguments("--sizes 1,2,3 --text a,b") == ("--sizes", "1,2,3", "--text", "a,b")
+    assert arguments("--text 'a,--b'") == ("--text", "a,--b")
 
 
 def test_devices_have_the_names_of_mlagility_too(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_nets_latency_is_the_headline_and_operators_are_a_table() -> None:
     ops = [printed("op.time", k * 1e-3, labels={"op": f"Conv_{k}"}) for k in range(1, 15)]
     found = added(printed("latency", *SAMPLES), printed("latency.min", 1e-3), *ops)
     assert found.headline[0] == ("latency",)
-    assert found.told == {"op.time"}
+    assert found.shown_metrics == {"op.time"}
     [table] = found.sections[0].tables
     assert [row.cells[0].text for row in table.rows][:2] == ["Conv_14", "Conv_13"]
     assert table.rows[0].cells[2].value == pytest.approx(14 / sum(range(1, 15)))

@@ -90,7 +90,7 @@ def test_what_looks_bad_twice_is_called_with_the_figures_of_a_third_run() -> Non
     assert measure.types == ["benchmark", "verify", "regress"]
     assert measure.asked[2][1] == (("loop", "time", ()),)
     assert [(e.ratio, e.called) for e in found.effects] == [(1.05, True)]
-    assert [(made.run_type.value, made.run) for made in found.runs] == [
+    assert [(made.purpose.value, made.run) for made in found.runs] == [
         ("benchmark", "run1"),
         ("verify", "run2"),
         ("regress", "run3"),

@@ -53,7 +53,7 @@ def test_what_is_news(made: CommitRecord, news: bool) -> None:
 
 
 def test_a_regression_is_told_with_its_figures_its_control_and_its_runs() -> None:
-    runs = tuple(RunMade(run_type=kind, run=f"r-{kind.value}") for kind in RunType)
+    runs = tuple(RunMade(purpose=kind, run=f"r-{kind.value}") for kind in RunType)
     made = record(
         CommitOutcome.REGRESSED, effect(called=True), control="c" * 40, control_is="first commit of its week", runs=runs
     )

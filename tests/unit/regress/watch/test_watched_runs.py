@@ -97,12 +97,12 @@ def built(hash: str, day: int, **programs: str) -> BuiltCommit:
     return BuiltCommit(commit, BuiltRevision(commit=commit, programs=programs))
 
 
-def trial(run_type: RunType = RunType.BENCHMARK, *parts: str) -> WatchTrial:
+def trial(purpose: RunType = RunType.BENCHMARK, *parts: str) -> WatchTrial:
     return WatchTrial(
         treatment=built("b" * 40, 17, program="/new"),
         control=built("a" * 40, 16, program="/old"),
         place=WatchPlace(),
-        run_type=run_type,
+        purpose=purpose,
         regressed=tuple(("net", "latency", (("op", part),) if part else ()) for part in parts),
     )
 

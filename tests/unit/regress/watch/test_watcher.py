@@ -100,7 +100,7 @@ class Bench:
 
     def measure(self, trial: WatchTrial) -> Measured:
         control = trial.control.commit.subject if trial.control else "nothing"
-        self.steps.append(f"{trial.run_type.value} {trial.treatment.commit.subject} against {control}")
+        self.steps.append(f"{trial.purpose.value} {trial.treatment.commit.subject} against {control}")
         self.measuring.set()
         try:
             return self._measured(trial)
@@ -222,7 +222,7 @@ def test_a_slow_down_is_verified_called_once_and_known_from_then_on(bench: Bench
     assert len(slow.called) == 1
     assert after.called == ()
     assert after.effects[0].since == slow.commit
-    assert [made.run_type.value for made in slow.runs] == ["benchmark", "verify", "regress"]
+    assert [made.purpose.value for made in slow.runs] == ["benchmark", "verify", "regress"]
 
 
 def test_a_regression_is_known_after_a_restart_and_forgotten_once_it_is_repaired(bench: Bench) -> None:
@@ -396,7 +396,7 @@ def test_a_regression_that_an_interval_excludes_has_ended(bench: Bench) -> None:
     bench.measure = measure  # type: ignore[method-assign]
     bench.commit("new loss", 1.03)
     assert bench.watch() == 1
-    assert [made.run_type.value for made in bench.records[0].runs] == ["benchmark", "verify", "regress"]
+    assert [made.purpose.value for made in bench.records[0].runs] == ["benchmark", "verify", "regress"]
     assert len(bench.records[0].called) == 1
 
 

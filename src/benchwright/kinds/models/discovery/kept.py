@@ -21,7 +21,7 @@ from benchwright.core.model import ModelScript, ScriptDiscovery
 from benchwright.core.stored_file import Unreadable, decode_stored_json, read_stored
 from benchwright.core.whole_file import write_own
 from benchwright.executors.observer import is_this_machine
-from benchwright.kinds.models.kind import ModelsKind
+from benchwright.kinds.models.kind import ModelsKind, discovery_settings
 from benchwright.options.table import Options
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.provenance.file_digests import digest_of
@@ -119,8 +119,7 @@ class KeptDiscoveries:
             "cwd": work.cwd,
             "python": work.python,
             "packages": self._packages_of(work.python),
-            "options": [self._options.max_depth, self._options.weights],
-            "seed": self._options.seed,
+            "settings": discovery_settings(self._options, count_work=False),
             "env": sorted(script.env.items()),
             "variables": kept_variables(os.environ, also=self._options.keep_env),
             "machine": self._machine.fingerprint,

@@ -180,7 +180,7 @@ def contribution(report: Report) -> Contribution:
     found = Contribution(
         title="Models",
         shown=frozenset(numbers),
-        told=frozenset({"op.time"}),
+        shown_metrics=frozenset({"op.time"}),
         headline={row.number: () if row.model.stops_after else TELLING for row in rows},
         bodies={row.number: _body(row) for row in rows},
     )

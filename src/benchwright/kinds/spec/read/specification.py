@@ -20,7 +20,7 @@ from benchwright.kinds.spec.options import SpecOptions
 from benchwright.kinds.spec.read.document import load
 from benchwright.kinds.spec.read.keys import META
 from benchwright.kinds.spec.read.tests import ReadTest, tests_of
-from benchwright.kinds.spec.spec_test import KIND, SpecTest, SpecTestOptions, with_spec
+from benchwright.kinds.spec.spec_test import KIND, LABELS, SpecTest, SpecTestOptions, with_spec
 from benchwright.kinds.yaml.value_types import PlacedValues, check
 
 _MOST_FOLDERS_UP = 4  # paths of 2018 are relative to a folder above
@@ -133,16 +133,7 @@ def _benchmarks(read: ReadTest, options: SpecOptions, pair: str) -> list[Benchma
 def _benchmark(read: ReadTest, options: SpecOptions, side: str | None, revision: RevisionInfo, pair: str) -> Benchmark:
     test = _completed(read.test, options, side, revision)
     lines = test.commands or ("",)  # empty: for our runtimes
-    known = {
-        "model": test.model,
-        "metric": test.metric,
-        "framework": test.framework,
-        "group": test.group,
-        "backend": test.backend,
-        "run_type": test.run_type,
-        "side": side,
-        "commit": revision.commit,
-    }
+    known = {name: getattr(test, name) for name in LABELS} | {"side": side, "commit": revision.commit}
     env = {**read.env}
     if side is not None:
         env["AIBENCH_TREATMENT_GROUP"] = "1" if side == TREATMENT else "0"

@@ -64,7 +64,7 @@ def _of_tests(report: Report) -> Contribution:
     return Contribution(
         title="Tests" if sections else "",
         sections=tuple(sections),
-        told=frozenset({OP_TIME}),
+        shown_metrics=frozenset({OP_TIME}),
         headline={
             n: _headline(test, report.summaries.get(result.benchmark.name, ())) for n, (result, test) in tests.items()
         },

@@ -391,7 +391,7 @@ class _Parts(msgspec.Struct, frozen=True):
     described: Callable[[ProcessSlot, int | None, tuple[str, ...] | None], Variables]
 
     @classmethod
-    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts, run_name: str) -> _Parts:
+    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts, run: str) -> _Parts:
         workload, place = benchmark.workload, BenchmarkPlace(benchmark, paths)
         if not isinstance(workload, Script | Command):
             raise InvalidInput(f"{benchmark.name} is neither a script nor a command", where=benchmark.source)
@@ -406,7 +406,7 @@ class _Parts(msgspec.Struct, frozen=True):
             shell=isinstance(workload, Command) and workload.shell,
             words=words,
             env=env,
-            described=described(benchmark, place, facts, run_name),
+            described=described(benchmark, place, facts, run),
         )
 
 

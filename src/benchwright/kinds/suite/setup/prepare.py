@@ -265,7 +265,6 @@ class _Preparation:
             phase=MAKES_DATA,
             folders=process.folders,
             probe_path=str(probe_folder(Path(self.paths.base) / "artifacts", self.observer.on_note)),
-            sample_interval_s=5.0,
             echo=self.options.run.show_output,
         )
 

@@ -1,4 +1,4 @@
-"""Helpers that benchfiles import."""
+"""`milabench.utils`, by which name benchfiles import it: the words of an `argv`."""
 
 from __future__ import annotations
 
