@@ -8,12 +8,15 @@ from __future__ import annotations
 import importlib  # at the top: otherwise each supervisor that the agent forks would import it again
 import os
 import sys
+import time
 from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+_SETTLED_S = 2.0
 
 
 class EntryPoint:
@@ -33,21 +36,36 @@ def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str
     found: dict[str, EntryPoint] = {}
     seen: set[str] = set()
     for folder in sys.path if path is None else path:
-        try:
-            names = os.listdir(folder or ".")
-        except OSError:
-            continue  # a zip file or a missing folder, which Python skips too
-        for name in sorted(names):
-            if name.endswith((".dist-info", ".egg-info")) and (package := name.partition("-")[0].lower()) not in seen:
+        for name, text in _declared(folder):
+            if (package := name.partition("-")[0].lower()) not in seen:
                 seen.add(package)
-                for entry in _read_group(os.path.join(folder, name), group):
+                for entry in _entries(name, text, group):
                     found.setdefault(entry.name, entry)
     return found
 
 
+def _declared(folder: str) -> Sequence[tuple[str, bytes]]:
+    """The packages in a folder by the names of their *.dist-info, each with the text of its entry points."""
+    try:
+        folder = os.path.abspath(folder)
+        changed_s = os.stat(folder).st_mtime
+        # Right after a change, another one might leave the same time.
+        read = _read_folder if time.time() - changed_s > _SETTLED_S else _read_folder.__wrapped__
+        return read(folder, changed_s)
+    except OSError:
+        return ()  # a zip file or a missing folder, which Python skips too
+
+
+@cache
+def _read_folder(folder: str, changed_s: float) -> Sequence[tuple[str, bytes]]:
+    names = sorted(name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info")))
+    return [(name, _text_of(os.path.join(folder, name))) for name in names]
+
+
 def own_entry_points(group: str) -> dict[str, EntryPoint]:
     """Entry points of benchwright itself, by name, without a look at any other package."""
-    return {entry.name: entry for entry in _read_group(own_metadata(), group)}
+    folder = own_metadata()
+    return {entry.name: entry for entry in _entries(os.path.basename(folder), _text_of(folder), group)}
 
 
 @cache
@@ -71,16 +89,19 @@ def load_target(target: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _read_group(folder: str, group: str) -> list[EntryPoint]:
+def _text_of(folder: str) -> bytes:
     try:
         with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
-            text = file.read()
+            return file.read()
     except OSError:
-        return []
+        return b""
+
+
+def _entries(metadata: str, text: bytes, group: str) -> list[EntryPoint]:
     _, header, rest = text.partition(f"[{group}]".encode())
     if not header:
         return []
-    package, _, version = os.path.basename(folder).rpartition(".")[0].partition("-")
+    package, _, version = metadata.rpartition(".")[0].partition("-")
     section = rest.split(b"\n[", 1)[0].decode(errors="replace")
     pairs = (line.partition("=") for line in section.splitlines())
     return [

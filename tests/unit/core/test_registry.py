@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -89,6 +90,16 @@ def test_of_two_packages_with_one_name_the_first_on_the_path_counts(site: Path) 
         install(site / name, f"{name}-1", f"[{GROUP}]\nblue = {name}:thing\n")
     found = find_entry_points(GROUP, [str(site / "absent"), str(site / "two"), str(site / "one")])
     assert found["blue"].package == "two"
+
+
+def test_packages_are_read_once_until_the_folder_changes(site: Path) -> None:
+    install(site, "paint-1.2", f"[{GROUP}]\nblue = builtins:float\n")
+    os.utime(site, (1_700_000_000, 1_700_000_000))  # right after a change, nothing is kept
+    assert colours().names() == ["red", "green", "blue"]
+    (site / "paint-1.2.dist-info" / "entry_points.txt").write_text("")
+    assert colours().names() == ["red", "green", "blue"]
+    install(site, "ink-1.0", f"[{GROUP}]\nviolet = builtins:float\n")
+    assert colours().names() == ["red", "green", "violet"]
 
 
 def test_of_two_copies_of_a_package_only_the_first_is_read(site: Path) -> None:
