@@ -13,8 +13,10 @@ import asyncio
 import json
 import os
 import random
+import selectors
 import ssl
 import time
+from select import select
 from typing import Any, TextIO
 
 BEHAVIOURS = {
@@ -38,6 +40,15 @@ BEHAVIOURS = {
 }
 MINUTE_FOR = 5  # the check before all others counts
 PREFIX_WORDS = 8  # what its cache of prefixes knows a prompt by
+
+
+class FineSelector(selectors.EpollSelector):
+    """epoll rounds up to milliseconds, which would make a sleep of 5.25 ms one of 6; select on its descriptor does not."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout > 0:
+            select([self.fileno()], [], [], timeout)
+        return super().select(0)
 
 
 class KnownServer:
@@ -118,6 +129,7 @@ class KnownServer:
             started = time.perf_counter_ns()
             await asyncio.sleep(max(0.0, service_s + self._options.first))
             sent = await _Stream(writer, asked, behaviour, chat, self._options).run(self._cached(asked))
+            sent["released"] = time.perf_counter_ns()
         finally:
             self.running -= 1
             if self._slots is not None:
@@ -250,7 +262,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
-    asyncio.run(serve(options))
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(FineSelector())) as runner:
+        runner.run(serve(options))
 
 
 if __name__ == "__main__":
