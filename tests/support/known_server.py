@@ -218,7 +218,9 @@ def _event(body: dict[str, Any]) -> bytes:
 
 
 def _prompt(asked: dict[str, Any]) -> str:
-    return str(asked.get("prompt") or " ".join(m["content"] for m in asked.get("messages", [])))
+    contents = [asked.get("prompt") or "", *(m["content"] for m in asked.get("messages", []))]
+    texts = [c if isinstance(c, str) else " ".join(part.get("text", "") for part in c) for c in contents]
+    return " ".join(filter(None, texts))
 
 
 async def _plain(writer: asyncio.StreamWriter, status: int, text: str, kind: str = "application/json") -> bool:
