@@ -87,17 +87,16 @@ def queues(options: argparse.Namespace) -> None:
     print("queue    load   requests   mean wait   by Lindley   by the formula")
     for name, service in (("M/M/1", "exp"), ("M/D/1", "const")):
         for load in (0.5, 0.8):
-            mean_s = 0.02
+            mean_s = 0.05
             count = str(int(options.seconds * 2 * load / mean_s))
             words = ["--load", f"{load / mean_s:g}", "--requests", count, "--workload", "random:in=4,out=1"]
             rows, _ = measured(
                 options, ["--slots", "1", "--service", f"{service}:{mean_s}", "--first", "0", "--gap", "0"], words
             )
-            # What a service really took: a sleep is longer than asked for, and the answer's end is sent before the next one starts.
+            # How long a service really held the server: a sleep is longer than asked for, and then the end is sent.
             services = [(r["server"]["released"] - r["server"]["started"]) / 1e9 for r in rows]
-            waits = [
-                (r["first"] - r["planned"] - r["server"]["stamps"][0] + r["server"]["started"]) / 1e9 for r in rows
-            ]
+            until_first = ((r["server"]["stamps"][0] - r["server"]["started"]) / 1e9 for r in rows)
+            waits = [(r["first"] - r["planned"]) / 1e9 - s for r, s in zip(rows, until_first, strict=True)]
             wait, theory = 0.0, []
             for i, taken in enumerate(services):
                 theory.append(wait)

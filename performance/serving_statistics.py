@@ -1,6 +1,6 @@
 """Whether intervals of percentiles cover, growing queues are found, warm-up is not imagined, and A/As end without a verdict.
 
-    python performance/serving_statistics.py [--series 100] [--real [--pairs 10]]
+    python performance/serving_statistics.py [--series 100] [--real [--pairs 20] [--tries 50 20]]
 
 Simulated times in the system of one queue (M/M/1 in equilibrium at 50 and 80 % load) and independent ones, whose percentiles are
 known; queues at 105 to 150 % load; and pairs of launches whose time per token is the same, or 5 % longer. With --real instead: pairs
@@ -23,7 +23,8 @@ from known_servers import known_server
 
 from benchload.client import Client, Event
 from benchload.settings import parse
-from benchwright.analysis.statistics.ratio_tests import paired_ratio
+from benchwright.analysis.comparison.compare import DEFAULT_MARGIN
+from benchwright.analysis.statistics.ratio_tests import FEWEST_FOR_RANKS, paired_ratio, pairs_agree
 from benchwright.analysis.statistics.request_series import percentile_interval, queue_grew, settled_from
 
 PERCENTS = (50.0, 90.0, 99.0)
@@ -88,17 +89,28 @@ def verdicts(source: random.Random) -> None:
 
 
 def called(sides: tuple[list[float], list[float]]) -> bool:
-    interval = paired_ratio(*sides, 0.99).interval
-    return not interval.low <= 1 <= interval.high
+    """By the rule of `bw ab`, for a single metric."""
+    found = paired_ratio(*sides, 0.99)
+    agree = len(sides[0]) >= FEWEST_FOR_RANKS or pairs_agree(*sides)
+    beyond = abs(math.log(found.ratio)) > math.log1p(DEFAULT_MARGIN)
+    return beyond and agree and not found.interval.low <= 1 <= found.interval.high
 
 
-def token_time_s(url: str) -> float:
-    """The median time per token of one short launch: four users, three requests each, 16 tokens."""
+def token_times_s(url: str) -> dict[str, float]:
+    """Of one short launch, four users with three requests of 16 tokens each: medians over requests, and over chunks."""
     words = [url, "--model", "known", "--load", "users:4", "--requests", "12", "--workload", "random:in=8,out=16"]
     events: list[Event] = []
     Client(parse(words), events.append).run()
-    columns = [zip(e["first"], e["last"], e["tokens_out"], strict=True) for e in events if e["event"] == "requests"]
-    return median((last - first) / (tokens - 1) for rows in columns for first, last, tokens in rows) / 1e9
+    rows = [
+        row
+        for e in events
+        if e["event"] == "requests"
+        for row in zip(e["first"], e["last"], e["tokens_out"], e["gaps"], strict=True)
+    ]
+    return {
+        "time.per_token": median((last - first) / (tokens - 1) for first, last, tokens, _ in rows) / 1e9,
+        "time.chunk_gap": median(gap for row in rows for gap in row[3]) / 1e9,
+    }
 
 
 def real_verdicts(pairs: int, tries: tuple[int, int]) -> None:
@@ -110,22 +122,25 @@ def real_verdicts(pairs: int, tries: tuple[int, int]) -> None:
             known_server("--gap", str(0.005 * slower), "--core", str(cores[0])) as treatment,
         ):
             os.sched_setaffinity(0, {cores[-1]})
-            loads, found, ratios = [], 0, []
+            loads: list[float] = []
+            found: dict[str, list[bool]] = {}
+            ratios: dict[str, list[float]] = {}
             for _ in range(count):
-                sides: tuple[list[float], list[float]] = ([], [])
+                sides: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
                 for pair in range(pairs):
                     for side in (0, 1) if pair % 2 else (1, 0):
-                        sides[side].append(token_time_s((control, treatment)[side]))
-                found += called(sides)
-                ratios.append(median(b / a for a, b in zip(*sides, strict=True)))
+                        sides[side].append(token_times_s((control, treatment)[side]))
+                for metric in sides[0][0]:
+                    values = ([launch[metric] for launch in sides[0]], [launch[metric] for launch in sides[1]])
+                    found.setdefault(metric, []).append(called(values))
+                    ratios.setdefault(metric, []).append(paired_ratio(*values, 0.99).ratio)
                 loads.append(os.getloadavg()[0])
             os.sched_setaffinity(0, cores)
-        spread = f"effects {min(ratios) - 1:+.1%} to {max(ratios) - 1:+.1%}"
         where = f"load of the machine {min(loads):.1f} to {max(loads):.1f} on {len(cores)} cores"
-        print(
-            f"{slower - 1:+.0%} decode, real: called in {found} of {count} ({pairs} pairs, {spread}; {where})",
-            flush=True,
-        )
+        print(f"{slower - 1:+.0%} decode, real, {pairs} pairs; {where}", flush=True)
+        for metric, calls in found.items():
+            spread = f"effects {min(ratios[metric]) - 1:+.1%} to {max(ratios[metric]) - 1:+.1%}"
+            print(f"    {metric} called in {sum(calls)} of {count} ({spread})", flush=True)
 
 
 def main() -> None:
@@ -133,11 +148,12 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="5 series")
     parser.add_argument("--real", action="store_true", help="verdicts of the real client alone")
-    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--tries", type=int, nargs=2, default=(50, 20), help="with equal servers, with a slower one")
     options = parser.parse_args()
     options.series = 5 if options.quick else options.series
     if options.real:
-        return real_verdicts(options.pairs, (2, 2) if options.quick else (50, 20))
+        return real_verdicts(options.pairs, (2, 2) if options.quick else tuple(options.tries))
     source = random.Random(1)
     intervals(options.series, source)
     overload(options.series, source)

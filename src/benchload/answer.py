@@ -69,7 +69,7 @@ class Answer:
         text = self._body.decode("utf-8", "replace")
         try:
             body = json.loads(text)
-            error = body.get("error", body)
+            error = body.get("error", body.get("detail", body))
             text = str(error.get("message", text) if isinstance(error, dict) else error)
         except (ValueError, AttributeError):
             pass

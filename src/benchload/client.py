@@ -21,7 +21,7 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from benchload.exchange import NS, Exchange, Own, Requests, SentRequest, ServerPlace, StopAsked
-from benchload.server_state import ServerMetrics, placed
+from benchload.server_state import ServerMetrics, ServerThreads
 from benchload.settings import CHAT, FIRST_TOKEN, OPEN, PER_TOKEN, USUAL_REQUESTS, WHOLE, Load, Settings
 from benchload.workload import Workload, arrivals_s, fresh_salt
 
@@ -67,9 +67,7 @@ class Level(NamedTuple):
     load: Load
     sent: int
     met: int  # requests that were answered within the objective
-    fell_behind: (
-        bool  # more and more requests waited, for longer and longer: with more time they would not have been in time
-    )
+    fell_behind: bool  # more and more requests waited, for longer and longer: with more time they would be late
 
     @property
     def share(self) -> float:
@@ -98,6 +96,7 @@ class LevelPlan(NamedTuple):
     processes: int
     requests: Optional[int]
     seconds: Optional[float]
+    prepared: Dict[int, Tuple[bytes, int]]  # the first messages of an open load
     until: Optional[int] = None  # what is unfinished then is given up
 
 
@@ -127,7 +126,7 @@ class Client:
         objective = None if self._settings.objective is None else str(self._settings.objective)
         self._tell("endpoint", **about, digest=digest, salt=self._salt, slo=objective, sweep=self._settings.sweep)
         self._check()
-        finished = False
+        finished, server = False, ServerThreads(self._target.address, self._target.family)
         try:
             if self._settings.sweep:
                 self._sweep()
@@ -136,11 +135,12 @@ class Client:
             finished = True
         finally:
             self._metrics.close()
-            address = self._target.address
+            cores, server_wait = server.ended()
             self._tell(
                 "endpoint_end",
                 finished=finished,
-                cores=placed(address[0], address[1], self._target.family),
+                cores=cores,
+                server_wait=server_wait,
                 cpu=[share for own in self._own for share in own.cpu_shares],
                 lag_ns=[own.lag_p99_ns for own in self._own],
                 wait_ns=[own.waited_ns // max(1, own.iterations) for own in self._own if own.waited_ns is not None],
@@ -191,14 +191,15 @@ class Client:
         arrivals = arrivals_s(settings, self._workload, requests, seconds) if timed else []
         if load.kind == "offline" and not arrivals:
             arrivals = [0.0] * USUAL_REQUESTS
-        self._level += 1
-        self._spans = []
+        self._level, self._spans = self._level + 1, []
+        last = self._sent + min(len(arrivals), _MOST_PREPARED)
+        prepared = {index: self._message(index) for index in range(self._sent, last)}
         began = perf_counter_ns() + _HEAD_START_NS
         drained = None if drain_s is None else began + int(((arrivals[-1] if arrivals else 0.0) + drain_s) * NS)
         until = min((t for t in (drained, self._until) if t is not None), default=None)
         self._tell("level", number=self._level, load=str(load), began=began, arrivals=len(arrivals))
         processes = settings.processes if timed else min(settings.processes, int(load.number))
-        plan = LevelPlan(load, arrivals, began, processes, requests, seconds, until)
+        plan = LevelPlan(load, arrivals, began, processes, requests, seconds, prepared, until)
         workers = [self._forked(number, plan) for number in range(processes)]
         met = self._collect(workers)
         sent = len(arrivals) or met[1]
@@ -229,12 +230,9 @@ class Client:
             os.close(read_fd)
             _own_core(number, plan.processes)
             lines = _Lines(write_fd)
-            prepared = dict(_prepared(self._message, planned, plan.arrivals))
-            message = (lambda index: prepared.pop(index, None) or self._message(index)) if prepared else self._message
-            again = self._planned(number, plan)[0] if plan.arrivals else planned
             exchange = Exchange(
                 self._target,
-                Requests(message, again, users),
+                Requests(lambda index: plan.prepared.pop(index, None) or self._message(index), planned, users),
                 lambda records: lines.put({"records": records}),
                 self._settings.request_timeout_s,
                 plan.until,
@@ -375,14 +373,6 @@ def _until(planned: Iterator[Tuple[int, int]], last_ns: Optional[int]) -> Iterat
         if last_ns is not None and perf_counter_ns() >= last_ns:
             return
         yield each
-
-
-def _prepared(
-    message: Callable[[int], Tuple[bytes, int]], planned: Iterator[Tuple[int, int]], arrivals: Sequence[float]
-) -> Iterator[Tuple[int, Tuple[bytes, int]]]:
-    if arrivals:
-        for index, _ in itertools.islice(planned, _MOST_PREPARED):
-            yield index, message(index)
 
 
 def _own_core(number: int, processes: int) -> None:

@@ -100,12 +100,13 @@ class _Talk:
         self.state = "connect"
 
 
-def _waited_ns() -> Optional[int]:
-    """For how long this thread was ready to run, and others had its core."""
+def run_delay(thread: str = "/proc/thread-self") -> Optional[Tuple[int, int]]:
+    """For how long a thread was ready to run while others had its core, in ns, and how often it got one; None: not known."""
     try:
-        with open("/proc/thread-self/schedstat") as file:
-            return int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
+        with open(f"{thread}/schedstat") as file:
+            _, waited_ns, slices = map(int, file.read().split())
+        return waited_ns, slices
+    except (OSError, ValueError):
         return None
 
 
@@ -156,7 +157,7 @@ class Exchange:
         """Until all is answered, given up, or StopAsked was raised by a signal."""
         gc.collect()
         gc.disable()  # it would stop the clock for everything that comes meanwhile
-        window, cpu, waited = perf_counter_ns(), process_time_ns(), _waited_ns()
+        window, cpu, waited = perf_counter_ns(), process_time_ns(), run_delay()
         try:
             while self._goes_on():
                 woken = self._wait()
@@ -180,8 +181,8 @@ class Exchange:
         now = perf_counter_ns()
         if not self._shares or now - window > _WINDOW_NS // 4:
             self._shares.append((process_time_ns() - cpu) / max(1, now - window))
-        lags, waited_now = sorted(self._lags), _waited_ns()
-        in_all = None if waited is None or waited_now is None else waited_now - waited
+        lags, waited_now = sorted(self._lags), run_delay()
+        in_all = None if waited is None or waited_now is None else waited_now[0] - waited[0]
         return Own(self._shares, lags[int(len(lags) * 0.99)] if lags else 0, self._iterations, in_all)
 
     def _goes_on(self) -> bool:

@@ -1,4 +1,4 @@
-"""The server as seen from outside: how busy it says it is, and whether it runs on the client's cores."""
+"""The server as seen from outside: how busy it says it is, whether it runs on the client's cores, and waits for them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 import re
 import socket
 import ssl
-from typing import Dict, List, Optional, Set
+from glob import glob
+from time import perf_counter_ns
+from typing import Any, Dict, List, Optional, Set, Tuple
 
+from benchload.exchange import run_delay
 from benchload.settings import Address
 
 APART, SHARED, UNKNOWN, ELSEWHERE = "apart", "shared", "unknown", "elsewhere"
 _PATIENCE_S = 1.0
 _LISTENING = "0A"
+_WAKE_NS = 50_000  # until a thread runs that was woken up, on an idle machine
 # The names that engines give to what we call running, waiting and cache use: vLLM, llama.cpp, SGLang, TGI.
 _NAMES = {
     "vllm:num_requests_running": "running",
@@ -72,32 +76,54 @@ def parse_metrics(text: str) -> Dict[str, float]:
     """Of Prometheus' text format, those we know."""
     found: Dict[str, float] = {}
     for line in text.splitlines():
-        match = re.match(r"([A-Za-z_:][\w:]*)(?:\{[^}]*\})?\s+([-+0-9.eE]+)", line)
+        match = re.match(r"([A-Za-z_:][\w:]*)(?:\{[^}]*\})?\s+(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?:\s|$)", line)
         name = _NAMES.get(match[1]) if match is not None else None
         if match is not None and name is not None:
-            try:
-                found[name] = found.get(name, 0.0) + float(match[2])
-            except ValueError:
-                continue
+            found[name] = found.get(name, 0.0) + float(match[2])
     return found
 
 
-def placed(address: str, port: int, family: int) -> str:
-    """Whether the server at that address runs on this machine, and then on the cores that this process may use."""
-    if not _is_here(address, family):
-        return ELSEWHERE
-    owners = _listeners(port)
-    if not owners or not hasattr(os, "sched_getaffinity"):
-        return UNKNOWN
-    theirs: Set[int] = set()
-    for process in _with_descendants(owners):
-        try:
-            theirs |= os.sched_getaffinity(process)
-        except OSError:
-            continue  # it has ended, or is not ours to look at
-    if not theirs:
-        return UNKNOWN
-    return SHARED if theirs & os.sched_getaffinity(0) else APART
+class ServerThreads:
+    """Of a server on this machine: on whose cores it runs, and how long its threads wait for them."""
+
+    def __init__(self, address: Any, family: int) -> None:
+        self._port = int(address[1])
+        self._here = _is_here(address[0], family)
+        self._began = perf_counter_ns()
+        self._before = _run_delays(self._processes())
+
+    def _processes(self) -> Set[int]:
+        owners = _listeners(self._port) if self._here else []
+        return _with_descendants(owners) if owners else set()
+
+    def ended(self) -> Tuple[str, Optional[float]]:
+        """Where it runs, and the share of the time for which the thread that waited longest was ready while others had its core,
+        beyond what waking up takes on an idle machine; None: not known."""
+        span, processes = perf_counter_ns() - self._began, self._processes()
+        shares = []
+        for thread, (waited, slices) in _run_delays(processes).items():
+            waited_before, slices_before = self._before.get(thread, (0, 0))
+            shares.append((waited - waited_before - _WAKE_NS * (slices - slices_before)) / max(1, span))
+        return self._placed(processes), max(0.0, *shares) if shares else None
+
+    def _placed(self, processes: Set[int]) -> str:
+        if not self._here:
+            return ELSEWHERE
+        theirs: Set[int] = set()
+        for process in processes if hasattr(os, "sched_getaffinity") else ():
+            try:
+                theirs |= os.sched_getaffinity(process)
+            except OSError:
+                continue  # it has ended, or is not ours to look at
+        if not theirs:
+            return UNKNOWN
+        return SHARED if theirs & os.sched_getaffinity(0) else APART
+
+
+def _run_delays(processes: Set[int]) -> Dict[str, Tuple[int, int]]:
+    """Of each thread of these."""
+    threads = {thread: run_delay(thread) for process in processes for thread in glob(f"/proc/{process}/task/*")}
+    return {thread: found for thread, found in threads.items() if found is not None}
 
 
 def _is_here(address: str, family: int) -> bool:

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -18,14 +17,11 @@ from certificates import own_certificate
 from command_line import CommandLine
 from known_servers import SERVER, known_server
 from processes import wait_for
+from replayed_client import path_with_replay
 
 SMALL = ("--model", "known", "--load", "100", "--stop", "30", "--workload", "random:in=12,out=6")
-CORES = sorted(os.sched_getaffinity(0))
-ON_ITS_CORE = ("--core", str(CORES[0]))
-# Slow answers, one after the other: how long the client waits for a core hardly matters to them.
-SLOW = ("--cores", str(CORES[-1]), "--model", "known", "--stop", "4", "--workload", "random:in=8,out=2", "-q")
-TWO_USERS = ("--load", "users:2")
-two_cores = pytest.mark.skipif(len(CORES) < 2, reason="client and server need cores apart")
+FAST, SLOW = "openai:http://127.0.0.1:200/v1", "openai:http://127.0.0.1:300/v1"  # replayed
+REPLAYED = ("--model", "known", "--stop", "4", "--workload", "random:in=8,out=2", "-q")
 
 
 def target(url: str) -> str:
@@ -36,11 +32,6 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
-
-
-def is_regressed(effect: dict[str, Any]) -> bool:
-    """Or so much slower, on a machine that was too busy to say so."""
-    return effect["verdict"] == "regressed" or (bool(effect["doubts"]) and effect["ratio"] > 1.2)
 
 
 def test_a_run_of_an_endpoint_is_in_every_report_and_can_be_compared(bw: CommandLine) -> None:
@@ -71,44 +62,44 @@ def test_a_run_of_an_endpoint_is_in_every_report_and_can_be_compared(bw: Command
     assert "not comparable" in refused.stderr, "another load is another benchmark"
 
 
-@two_cores
-def test_runs_of_a_slower_server_are_compared_and_have_a_history_for_each_load(bw: CommandLine) -> None:
-    port = free_port()
+@pytest.fixture
+def replay(bw: CommandLine, tmp_path: Path) -> CommandLine:
+    """`python -m benchload` of a run asks nobody; its server takes as many ms to the first token as its port and `more` say."""
+    bw.env["PATH"] = path_with_replay(tmp_path)
+    return bw
+
+
+def test_runs_of_a_slower_server_are_compared_and_have_a_history_for_each_load(
+    replay: CommandLine, tmp_path: Path
+) -> None:
     runs = []
-    for first, load in (("0.2", "users:2"), ("0.3", "users:2"), ("0.2", "20")):
-        with known_server(*ON_ITS_CORE, "--port", str(port), "--first", first) as url:
-            bw("run", target(url), *SLOW, "--load", load, "--repeat", "6")
-        runs.append(bw.last_run().name)
+    for more_ms, load in ((0, "users:2"), (100, "users:2"), (0, "20")):
+        (tmp_path / "more").write_text(str(more_ms))
+        replay("run", FAST, *REPLAYED, "--load", load, "--repeat", "6")
+        runs.append(replay.last_run().name)
     control, slower, open_loop = runs
-    body = json.loads(bw("compare", control, slower, "--metric", "time.first_token", "--json").stdout)
+    body = json.loads(replay("compare", control, slower, "--metric", "time.first_token", "--json").stdout)
     (effect,) = body["effects"]
-    assert is_regressed(effect), effect
+    assert (effect["verdict"], effect["ratio"], effect["doubts"]) == ("regressed", pytest.approx(1.5), [])
     assert effect["labels"] == {"load": "2 users"}
-    assert "not comparable" in bw("compare", control, open_loop, code=2).stderr
-    anyway = json.loads(bw("compare", control, open_loop, "--anyway", "--json").stdout)
+    assert "not comparable" in replay("compare", control, open_loop, code=2).stderr
+    anyway = json.loads(replay("compare", control, open_loop, "--anyway", "--json").stdout)
     assert anyway["effects"] == [], "figures of a closed loop are no figures of an open one, whatever the user wants"
-    series = json.loads(bw("history", "--metric", "time.first_token", "--json").stdout)
+    series = json.loads(replay("history", "--metric", "time.first_token", "--json").stdout)
     found = {each["setting"]["load"]: [point["run"] for point in each["points"]] for each in series}
     assert found == {"2 users": [control, slower], "20/s poisson": [open_loop]}
 
 
-@two_cores
-def test_an_ab_of_two_servers_alternates_and_judges_the_servers_alone(bw: CommandLine) -> None:
-    judged = ("--metric", "time.first_token", "--min-effect", "20%", "--repeat", "6")
-    with (
-        known_server(*ON_ITS_CORE, "--first", "0.2") as old,
-        known_server(*ON_ITS_CORE, "--first", "0.3") as new,
-    ):
-        sides = ("--control", target(old), "--treatment", target(new))
-        body = bw.json("ab", *sides, *SLOW, *TWO_USERS, *judged, code=None)
-        positions = [x["position"] for r in bw.json("show", "last")["results"] for x in r["launches"][:2]]
-        same = bw.json("ab", target(old), "--control", target(old), *SLOW, *TWO_USERS, *judged, code=None)
+def test_an_ab_of_two_servers_alternates_and_judges_the_servers_alone(replay: CommandLine) -> None:
+    judged = (*REPLAYED, "--load", "users:2", "--metric", "time.first_token", "--min-effect", "20%", "--repeat", "6")
+    body = replay.json("ab", "--control", FAST, "--treatment", SLOW, *judged, code=None)
+    positions = [x["position"] for r in replay.json("show", "last")["results"] for x in r["launches"][:2]]
     (effect,) = body["effects"]
-    assert is_regressed(effect), effect
-    assert (body["control"], body["treatment"]) == (target(old), target(new))
+    assert (effect["verdict"], effect["ratio"], effect["doubts"]) == ("regressed", pytest.approx(1.5), [])
+    assert (body["control"], body["treatment"]) == (FAST, SLOW)
     assert sorted(positions) == [0, 1, 2, 3], "of each side two of the first four"
-    (effect,) = same["effects"]
-    assert effect["verdict"] not in ("regressed", "improved")
+    (effect,) = replay.json("ab", FAST, "--control", FAST, *judged)["effects"]
+    assert (effect["verdict"], effect["doubts"]) == ("same", [])
 
 
 def test_the_sides_of_an_ab_of_servers_are_checked_first(bw: CommandLine) -> None:
@@ -222,3 +213,28 @@ def test_a_real_engine_streams_and_reports_its_usage(bw: CommandLine, tmp_path: 
     assert metrics["throughput.output_tokens"] == pytest.approx(24 * metrics["throughput.requests"])
     assert metrics["time.per_token"] < metrics["time.request"] / 24
     assert json.dumps(told["course"]) != "[]", "it tells how many requests run"
+
+
+def test_transformers_serve_streams_chat_and_completions(bw: CommandLine, tmp_path: Path) -> None:
+    for package in ("torch", "transformers", "accelerate", "fastapi", "openai", "uvicorn"):
+        pytest.importorskip(package, reason="transformers[serving] is not installed")
+    port, model = str(free_port()), str(tmp_path / "model")
+    program = [sys.executable, str(SERVER.with_name("small_transformers.py")), port, model]
+    offline = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    server = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, env={**os.environ, **offline})
+    assert server.stderr is not None
+    try:
+        assert any("Uvicorn running" in line for line in server.stderr), "it ended"
+        for api in ("chat", "completions"):
+            words = ("--model", model, "--api", api, "--load", "20", "--stop", "5", "--warmup", "0")
+            body = bw.json("run", target(f"http://127.0.0.1:{port}/v1"), *words, "--workload", "random:in=16,out=24")
+            (result,) = body["results"]
+            (told,) = result["endpoint"]["launches"]
+            assert (told["answered"], told["usage"], told["failures"]) == (5, "ok", {}), result
+            metrics = {m["metric"]: m["value"] for m in result["metrics"]}
+            assert metrics["throughput.output_tokens"] == pytest.approx(24 * metrics["throughput.requests"])
+            assert metrics["throughput.input_tokens"] == pytest.approx(20 * metrics["throughput.requests"])
+    finally:
+        server.kill()
+        server.wait()
+        server.stderr.close()

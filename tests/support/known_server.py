@@ -13,8 +13,10 @@ import asyncio
 import json
 import os
 import random
+import selectors
 import ssl
 import time
+from select import select
 from typing import Any, TextIO
 
 BEHAVIOURS = {
@@ -38,6 +40,15 @@ BEHAVIOURS = {
 }
 MINUTE_FOR = 5  # the check before all others counts
 PREFIX_WORDS = 8  # what its cache of prefixes knows a prompt by
+
+
+class FineSelector(selectors.EpollSelector):
+    """epoll rounds up to milliseconds, which would make a sleep of 5.25 ms one of 6; select on its descriptor does not."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout > 0:
+            select([self.fileno()], [], [], timeout)
+        return super().select(0)
 
 
 class KnownServer:
@@ -118,14 +129,13 @@ class KnownServer:
             started = time.perf_counter_ns()
             await asyncio.sleep(max(0.0, service_s + self._options.first))
             sent = await _Stream(writer, asked, behaviour, chat, self._options).run(self._cached(asked))
+            sent["released"] = time.perf_counter_ns()
         finally:
             self.running -= 1
             if self._slots is not None:
                 self._slots.release()
-            released = time.perf_counter_ns()
         if self._log is not None:
             told = {"id": headers.get("x-request-id"), "received": received, "started": started, "service_s": service_s}
-            told["released"] = released
             self._log.write(json.dumps({**told, **sent}) + "\n")
         return behaviour not in ("cut", "stall")
 
@@ -208,7 +218,9 @@ def _event(body: dict[str, Any]) -> bytes:
 
 
 def _prompt(asked: dict[str, Any]) -> str:
-    return str(asked.get("prompt") or " ".join(m["content"] for m in asked.get("messages", [])))
+    contents = [asked.get("prompt") or "", *(m["content"] for m in asked.get("messages", []))]
+    texts = [c if isinstance(c, str) else " ".join(part.get("text", "") for part in c) for c in contents]
+    return " ".join(filter(None, texts))
 
 
 async def _plain(writer: asyncio.StreamWriter, status: int, text: str, kind: str = "application/json") -> bool:
@@ -252,7 +264,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
-    asyncio.run(serve(options))
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(FineSelector())) as runner:
+        runner.run(serve(options))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 from certificates import own_certificate
 from known_servers import SERVER, SOURCE, client_words, column, events_of, failure, known_server, measured
 
+from benchload import server_state
 from benchload.client import fell_behind
 
 SMALL = ("--workload", "random:in=12,out=6", "--requests", "12", "--load", "200")
@@ -239,6 +241,18 @@ def test_tls_needs_a_certificate_that_is_known(tmp_path: Path) -> None:
         assert "self-signed" in refused, "as OpenSSL says it"
         events = measured(url, *SMALL, SSL_CERT_FILE=str(certificate))
     assert column(events, "failure") == [None] * 12
+
+
+def test_how_long_a_server_on_this_machine_waited_for_a_core_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 ms of a second, of which 10 × 0.05 ms are waking up."""
+    looks = iter([(7, 1), (7 + 100_000_000, 11)])
+    monkeypatch.setattr(server_state, "run_delay", lambda thread: next(looks))
+    monkeypatch.setattr(server_state, "perf_counter_ns", iter([0, 1_000_000_000]).__next__)
+    with known_server() as url:
+        port = int(url.split(":")[2].removesuffix("/v1"))
+        where, waited = server_state.ServerThreads(("127.0.0.1", port), socket.AF_INET).ended()
+    assert where == server_state.SHARED
+    assert waited == pytest.approx(0.0995)
 
 
 def test_a_server_that_dies_is_counted_as_failures() -> None:

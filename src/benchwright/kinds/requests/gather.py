@@ -35,7 +35,9 @@ UNFINISHED = "unfinished"
 _NS = 1e-9
 _LATE_S, _MOST_LATE = 0.010, 0.05  # of the requests
 _MOST_CPU, _MOST_FULL = 0.8, 0.1  # of a core; of the seconds
-_MOST_WAITED = 0.03  # of the median time to the first token: for a core, each time the client woke up
+_MOST_WAITED = (
+    0.03  # for a core: each time the client woke up, of the median time to the first token; the server, of all time
+)
 _MOST_FAILED, _FEWEST_ANSWERED = 0.01, 0.5
 _COLUMNS = "number planned begun first last ended chunks gaps tokens_in tokens_out cached asked failure".split()
 _HERE = ("apart", "shared", "unknown")  # where the server is: on this machine
@@ -388,6 +390,13 @@ class RequestsGatherer(Gatherer):
             return []
         return [*self._doubts(), *self._remarks()]
 
+    def _waited(self) -> str | None:
+        """If client or server waited for a core for so long that it shows in the latencies."""
+        wait_s, of_server = max(self._end.get("wait_ns") or (0,)) * _NS, float(self._end.get("server_wait") or 0.0)
+        if self._first_s is not None and wait_s > _MOST_WAITED * self._first_s:
+            return f"the client waited {wait_s * 1e3:.2g} ms for a core each time it woke up"
+        return f"the server waited for a core {of_server * 100:.0f} % of the time" if of_server > _MOST_WAITED else None
+
     def _doubts(self) -> Iterable[Note]:
         """Doubts that keep a launch from deciding anything."""
         end = self._end
@@ -400,10 +409,8 @@ class RequestsGatherer(Gatherer):
         elif full > _MOST_FULL * len(cpu):
             evidence = f"it used {max(cpu) * 100:.0f} % of a core"
             yield Note(text="the client could not keep up", evidence=evidence, kind="client", remedy=remedy)
-        first_s, wait_s = self._first_s, max(end.get("wait_ns") or (0,)) * _NS
-        if first_s is not None and wait_s > _MOST_WAITED * first_s:
-            evidence = f"the client waited {wait_s * 1e3:.2g} ms for a core each time it woke up"
-            yield Note(text="ran while the machine was busy", evidence=evidence, kind="busy")
+        if waited := self._waited():
+            yield Note(text="ran while the machine was busy", evidence=waited, kind="busy")
         cores = _CORES.get(str(end.get("cores")))
         if cores is not None:
             remedy = "give each its own, with --cores and taskset, or measure from another machine"
@@ -459,6 +466,7 @@ class RequestsGatherer(Gatherer):
             "cpu": max(end.get("cpu") or [0.0]),
             "lag_ns": max(end.get("lag_ns") or [0]),
             "wait_ns": max(end.get("wait_ns") or [0]),
+            "server_wait": end.get("server_wait"),
             "levels": self._level_facts() if self._sweeps else [],
             "capacity": {k: v for k, v in (self._told.get("capacity") or {}).items() if k in ("rate", "above")},
             "course": [[e["t"], e.get("running"), e.get("waiting")] for e in self._loads],

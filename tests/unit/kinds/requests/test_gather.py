@@ -130,6 +130,15 @@ def test_how_long_the_client_waited_for_a_core_matters_as_far_as_it_shows_in_the
     assert note.evidence == "the client waited 0.7 ms for a core each time it woke up"
 
 
+def test_how_long_a_server_on_this_machine_waited_for_a_core_matters_too() -> None:
+    rows = [request(n) for n in range(100)]
+    assert "busy" not in kinds(gathered(rows, END | {"wait_ns": [100], "server_wait": 0.02}))
+    assert "busy" not in kinds(gathered(rows, END | {"wait_ns": [100], "server_wait": None})), "elsewhere"
+    busy = gathered(rows, END | {"wait_ns": [100], "server_wait": 0.07}, alone=True)
+    (note,) = [note for note in busy.notes() if note.kind == "busy"]
+    assert note.evidence == "the server waited for a core 7 % of the time"
+
+
 def energy(t_ms: int, **joules: float) -> dict[str, Any]:
     sampler = "rapl" if "package_j" in joules else "nvidia"
     return {"event": "sample", "sampler": sampler, "device": "0", "t": t_ms * MS, "values": joules}
