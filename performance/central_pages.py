@@ -7,7 +7,6 @@ Then the history of one series of as many points, and two runs of many benchmark
 from __future__ import annotations
 
 import argparse
-import gc
 import random
 import sqlite3
 import statistics
@@ -30,11 +29,12 @@ from benchwright.core.status import Status
 from benchwright.server.change_book import ChangeBook
 from benchwright.server.pages.frame import Archive, Asked
 from benchwright.server.pages.views import ITEM_VIEWS, VIEWS
+from benchwright.server.store_server import rarely_collected
 from benchwright.store.base import RunFilter, SummaryFilter
 from benchwright.store.sql_store import SqlStore, open_store
 
 HOSTS, BENCHMARKS = 20, 25
-METRICS = (("rate", "items/s", Direction.HIGHER), ("memory.peak_rss", "B", Direction.LOWER))
+METRICS = (("rate", "items/s", Direction.HIGHER, "log"), ("memory.peak_rss", "B", Direction.LOWER, "process"))
 EVERY_S = 6 * 3600
 CPU_MS, P99_MS, MOST_QUERIES = 60, 150, 8
 HISTORY_MS, HISTORY_BYTES = 100, 100_000
@@ -53,11 +53,11 @@ def real_run(host: int, draw: random.Random, number: int, benchmarks: int = BENC
                         metric=metric,
                         unit=unit,
                         direction=direction,
-                        source="log",
+                        source=source,
                         labels={},
                         samples=tuple((number + 1) * 100 * draw.gauss(1, 0.01) for _ in range(7)),
                     )
-                    for metric, unit, direction in METRICS
+                    for metric, unit, direction, source in METRICS
                 ),
             )
             for n in range(6)
@@ -206,12 +206,16 @@ def measure_large(folder: Path, benchmarks: int) -> bool:
         draw = random.Random(1)
         for number in (2, 1):
             store.ingest(real_run(0, draw, number, benchmarks), digest="1")
-        asked = Asked(link=link, path="/compare", parameters={"control": "nightly.00.2", "treatment": "nightly.00.1"})
-        start = time.process_time()
-        VIEWS["/compare"](Archive(store, ChangeBook(folder), ""), asked)
-        taken = (time.process_time() - start) * 1e3
-    fits = taken <= LARGE_MS
-    print(f"comparison of {benchmarks:,} benchmarks: {taken:,.0f} ms" + ("" if fits else "  over the bar"))
+        taken = []
+        for every in ({}, {"all": "1"}):
+            sides = {"control": "nightly.00.2", "treatment": "nightly.00.1"}
+            asked = Asked(link=link, path="/compare", parameters=sides | every)
+            start = time.process_time()
+            VIEWS["/compare"](Archive(store, ChangeBook(folder), ""), asked)
+            taken.append((time.process_time() - start) * 1e3)
+    fits = taken[0] <= LARGE_MS
+    words = f"{taken[0]:,.0f} ms; with all of their {len(METRICS)} metrics {taken[1]:,.0f} ms"
+    print(f"comparison of {benchmarks:,} benchmarks: {words}" + ("" if fits else "  over the bar"))
     return fits
 
 
@@ -222,7 +226,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        gc.freeze()  # as the server does
+        rarely_collected()  # as the server does
         runs = 2_000 if options.quick else 20_000
         fill(Path(folder) / "store.db", runs)
         print(f"filled in {time.process_time() - start:.0f} s of CPU time")

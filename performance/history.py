@@ -3,6 +3,7 @@
     python performance/history.py --seed 1
     python performance/history.py --peer --only Gaussian heavy .6
     python performance/history.py --quick
+    python performance/history.py --long 40       unchanged series of 5,000 and 20,000 runs, so many of each
 
 Each point is one run. A step of 2, 5 or 10 % comes at run 50; it is found if a change is placed within 3 runs of it. `--peer` adds
 otava, asv and ruptures, each in an environment of its own, and Perfherder's rule (t > 7 over 12 runs before and after).
@@ -237,6 +238,23 @@ def outliers_alarmed(rng: np.random.Generator, replicas: int) -> int:
     return alarmed
 
 
+def long_alarmed(seed: int, replicas: int) -> list[str]:
+    """Prints how many long unchanged series are alarmed, and what one costs; returns the bars missed."""
+    bad = []
+    print("| unchanged runs | family | alarmed | CPU a series |\n|---|---|---|---|")
+    for count in (5_000, 20_000):
+        for name, correlation in (("Gaussian 2 %", 0.0), ("AR(.6) 2 %", 0.6)):
+            rng = np.random.default_rng([seed, count, int(correlation * 10)])
+            cpu = time.process_time()
+            many = 1 + 0.02 * _autoregressive(rng, replicas, count, correlation)
+            alarmed = sum(map(bool, ours(many)))
+            each = (time.process_time() - cpu) / replicas
+            print(f"| {count:,} | {name} | {alarmed} of {replicas} | {each:.2f} s |", flush=True)
+            if alarmed / replicas > MOST_FALSE + 2 * math.sqrt(MOST_FALSE * (1 - MOST_FALSE) / replicas):
+                bad.append(f"{alarmed} of {replicas} series of {count:,} runs alarmed, {name}")
+    return bad
+
+
 def missed(family: HistoryFamily, alarmed: float, found: Sequence[float], replicas: int) -> list[str]:
     slack = 0.0 if replicas >= 2000 else 2 * math.sqrt(MOST_FALSE * (1 - MOST_FALSE) / replicas)
     bad = []
@@ -254,10 +272,16 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="100 replicas")
     parser.add_argument("--peer", action="store_true", help="install and run other tools, too")
     parser.add_argument("--only", nargs="*", metavar="WORD", help="only families whose name has one of these words")
+    parser.add_argument("--long", type=int, metavar="N", help="only long unchanged series, N of each length")
     options = parser.parse_args()
+    if options.long:
+        for text in (bad := long_alarmed(options.seed, options.long)):
+            print(f"bar missed: {text}", file=sys.stderr)
+        return 1 if bad else 0
     replicas = 100 if options.quick else options.replicas
     others = peers() if options.peer else {"Perfherder": perfherder}
-    start, bad = time.perf_counter(), []
+    start = time.perf_counter()
+    bad = []
     print(f"{replicas} series of {COUNT} runs, seed {options.seed}: % of unchanged alarmed / found of 2, 5, 10 %\n")
     print("| family | ours | " + " | ".join(others) + " |")
     print("|" + "---|" * (len(others) + 2))

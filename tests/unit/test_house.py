@@ -60,7 +60,7 @@ BUDGETS = {
     "benchprobe/view": 600,
     "benchwright": 400,
     "benchwright/agent": 7_500,
-    "benchwright/analysis": 5_300,
+    "benchwright/analysis": 5_900,
     "benchwright/artifacts": 2_700,
     "benchwright/cli": 5_600,
     "benchwright/compat": 8_600,
@@ -74,11 +74,11 @@ BUDGETS = {
     "benchwright/record": 2_700,
     "benchwright/regress": 5_900,
     "benchwright/report": 6_000,
-    "benchwright/results": 2_800,
+    "benchwright/results": 2_900,
     "benchwright/runner": 5_400,
     "benchwright/runs": 2_800,
     "benchwright/server": 3_300,
-    "benchwright/store": 3_800,
+    "benchwright/store": 3_900,
 }
 
 LONG_FILES: set[str] = set()

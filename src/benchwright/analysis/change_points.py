@@ -164,9 +164,9 @@ class TrendFit:
         likelihood = max(self._best, self._bent(self._begin, self._end))
         return likelihood + _SIMPLER * len(changes) * math.log(len(at)) > best_fit(self._x, shapes)
 
-    def convincing(self) -> Change | None:
-        """The trend, if noise could hardly look like it."""
-        if self.score < TREND_THRESHOLD:
+    def convincing(self, more: float = 0.0) -> Change | None:
+        """The trend, if noise could hardly look like it; `more` is added to the threshold."""
+        if self.score < TREND_THRESHOLD + more:
             return None
         evidence = self._refine()
         if self._slope_t() < _TREND_T:
@@ -252,6 +252,8 @@ _TAIL_FREEDOM = 3.0
 _UNEQUAL_NOISE_THRESHOLD = 14.0  # of the score of a step whose sides have noise of their own
 _TREND_LEAD = 5.0  # how much likelier than a step a trend must be to be reported
 _STEP_LEAD = 5.0  # and a step, to be settled soon
+_TREND_GROWTH = 1.15  # beyond WINDOW, trends are looked for each time the series has grown so much
+_PER_LENGTH = 4.0  # what the thresholds grow by, each time the series is e times as long
 _LONG_SINCE = 24  # runs after a step that is a little likelier than a trend, until it is settled
 
 
@@ -298,16 +300,18 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
     series = np.asarray(values, dtype=np.float64)
     logs = np.log(series) if len(series) and series.min() > 0 else series
     found: list[_Found] = []
-    begin, look = 0, FEWEST
+    begin, look, tried = 0, FEWEST, 0  # `tried`: the length at which a trend was last looked for
     while begin + FEWEST <= len(logs):
         end = min(look, len(logs))
-        seen = _look_at(logs[begin:end])
+        due = end == len(logs) or end - begin <= WINDOW or end - begin >= _TREND_GROWTH * tried
+        tried = end - begin if due else tried
+        seen = _look_at(logs[begin:end], _for_many_looks(end), trends=due)
         settled = seen is not None and seen.clear and end == look and end - begin - seen.change.end >= _SETTLED_SIDE
         further = look + max(1, round(_STRIDE * min(WINDOW, end - begin)))
         if seen is not None and (settled or end == len(logs)):
             found.append(_Found(seen.change.moved(begin), settled))
             begin += seen.change.end
-            look = max(look, begin + FEWEST)
+            look, tried = max(look, begin + FEWEST), 0
         elif end == len(logs):
             break
         else:
@@ -315,20 +319,25 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
     return _between(series, logs, _joined(logs, _with_trends_between(logs, found)))
 
 
-def _look_at(stretch: Numbers) -> _Look | None:
-    """The change that explains all runs since the one before, if any does convincingly."""
+def _for_many_looks(runs: int) -> float:
+    """Added to the thresholds: a long series is looked at so often that chance alone would be convincing now and then."""
+    return _PER_LENGTH * max(0.0, math.log(runs / WINDOW))
+
+
+def _look_at(stretch: Numbers, more: float, *, trends: bool) -> _Look | None:
+    """The change that explains all runs since the one before, if any does convincingly. `more` is added to the thresholds."""
     first = max(0, len(stretch) - WINDOW)
-    step = convincing_step(stretch[first:])
-    if step is None and not may_trend(stretch):
+    step = convincing_step(stretch[first:], more)
+    if step is None and not (trends and may_trend(stretch)):
         return None
     step = None if step is None else step.moved(first)
     if len(stretch) < FEWEST_FOR_TREND:
         return None if step is None else _Look(step, clear=True)
     fit = TrendFit(stretch)
-    if step is None and fit.score < TREND_THRESHOLD:
+    if step is None and fit.score < TREND_THRESHOLD + more:
         return None
     lead = fit.lead_over_steps
-    trend = fit.convincing() if lead > _TREND_LEAD else None
+    trend = fit.convincing(more) if lead > _TREND_LEAD else None
     if trend is not None:
         return _Look(trend, clear=True)
     if step is None:
@@ -368,7 +377,7 @@ def _joined(logs: Numbers, found: Sequence[_Found]) -> list[_Found]:
     return complete
 
 
-def convincing_step(window: Numbers) -> Change | None:
+def convincing_step(window: Numbers, more: float = 0.0) -> Change | None:
     """Where a step explains the window best, if noise could hardly do so and it holds for most runs on either side."""
     near = pulled_in(window)
     if near is None:
@@ -376,7 +385,7 @@ def convincing_step(window: Numbers) -> Change | None:
     steady, stepped = log_likelihoods(near)
     wandering = float(DEPENDENCE[int(np.argmax(steady))])
     score = float(stepped.max() - steady.max()) - wandering_allowance(wandering)
-    if score < (_THRESHOLD_SHORT if len(window) < _SHORT else _THRESHOLD):
+    if score < (_THRESHOLD_SHORT if len(window) < _SHORT else _THRESHOLD) + more:
         return None
     by_place = stepped.max(axis=0)
     place = SIDE + int(np.argmax(by_place))

@@ -18,7 +18,7 @@ from benchwright.core.note import Note
 # Steps within a launch are many and cheap; the more launches agree, the more certain the finding.
 _ALARM_WITHIN = 0.01
 _BLOCKS = 10
-_FEWEST_WITHIN = 5 * _BLOCKS
+FEWEST_WITHIN = 5 * _BLOCKS
 _MOST_WITHIN = 250
 _MOST_LAUNCHES_WITHIN = 5
 NOISY = 0.05
@@ -103,7 +103,7 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
 
 def remarks_within(series: Sequence[Sequence[float]]) -> list[Note]:
     """Notes on oddities within more than half of the launches."""
-    long = [s for s in series if len(s) >= _FEWEST_WITHIN]
+    long = [s for s in series if len(s) >= FEWEST_WITHIN]
     some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
     thin = [thinned(s) for s in some]
     return _within([s for s in thin if all(map(math.isfinite, s))])

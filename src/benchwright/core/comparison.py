@@ -22,7 +22,7 @@ class Verdict(str, Enum):
     INCONCLUSIVE = "inconclusive"
 
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True):
+class Effect(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One metric of one benchmark. `ratio` is treatment ÷ control."""
 
     benchmark: str

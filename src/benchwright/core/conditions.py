@@ -43,6 +43,7 @@ _MOST_TOGETHER = 0.1  # of the looks: several threads that are ready more often 
 OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 _FULL_PERCENT = 3.0  # less than this idle: no core was free
 # Metrics whose mean over a launch decides whether it was disturbed.
+GPU_CLOCK = "gpu.clock"
 JUDGED_BY = frozenset({"cpu.steal", "cpu.own_share", "cpu.others", "cpu.idle", CPU_TIME})
 
 
@@ -117,7 +118,7 @@ def conditions_of(launch: Launch) -> Conditions:
         clocks={
             m.labels.get("device", ""): statistics.median(m.samples)
             for m in launch.measurements
-            if m.metric == "gpu.clock" and m.samples
+            if m.metric == GPU_CLOCK and m.samples
         },
     )
 
@@ -140,10 +141,10 @@ def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | 
 
     `notes`: of their run; a machine that was busy counts against launches too short to show whether they had to wait.
     """
-    return _undecided([conditions_of(launch) for launch in launches], notes)
+    return undecided_by([conditions_of(launch) for launch in launches], notes)
 
 
-def _undecided(conditions: Sequence[Conditions], notes: Sequence[Note] = ()) -> Note | None:
+def undecided_by(conditions: Sequence[Conditions], notes: Sequence[Note] = ()) -> Note | None:
     found = [c.disturbed for c in conditions]
     if sum(map(bool, found)) <= MOST_DISTURBED * len(conditions):
         blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(conditions)
@@ -163,11 +164,38 @@ def _undecided(conditions: Sequence[Conditions], notes: Sequence[Note] = ()) -> 
     return Note(text=", ".join(map(str, reasons)), kind=reasons[0].kind)
 
 
+class SideConditions(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The conditions of several launches together. `disturbed`: why they decide nothing by themselves."""
+
+    disturbed: Note | None = None
+    cpu_share: float | None = None
+    clocks: dict[str, float] = {}  # of each GPU
+
+
+def side_conditions(conditions: Sequence[Conditions]) -> SideConditions:
+    clocks: dict[str, list[float]] = {}
+    for each in conditions:
+        for device, clock in each.clocks.items():
+            clocks.setdefault(device, []).append(clock)
+    return SideConditions(
+        undecided_by(conditions),
+        _median([c.cpu_share for c in conditions if c.cpu_share is not None]),
+        {device: statistics.median(found) for device, found in clocks.items()},
+    )
+
+
 def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
     """How the conditions of two sets of launches differ; None if they were alike as far as is known."""
-    sides = [[conditions_of(launch) for launch in side] for side in (ours, theirs)]
-    disturbed = [_undecided(side) for side in sides]
-    shares = [_median([c.cpu_share for c in side if c.cpu_share is not None]) for side in sides]
+    sides = (side_conditions([conditions_of(launch) for launch in side]) for side in (ours, theirs))
+    return unlike_conditions(*sides)
+
+
+def unlike_conditions(ours: SideConditions, theirs: SideConditions) -> Note | None:
+    if not (ours.disturbed or theirs.disturbed or (ours.clocks and theirs.clocks)):
+        return None
+    sides = (ours, theirs)
+    disturbed = [side.disturbed for side in sides]
+    shares = [side.cpu_share for side in sides]
     # Without other load, a low share only means that a program's own threads waited for each other.
     if any(disturbed) and shares[0] is not None and shares[1] is not None:
         if abs(shares[0] - shares[1]) > _LEAST_SHARE:
@@ -175,8 +203,8 @@ def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
             return Note(text=f"measured under different load: {got}", kind="busy")
     elif bool(disturbed[0]) != bool(disturbed[1]):
         return Note(text=f"measured under different conditions: {disturbed[0] or disturbed[1]}, on one side only")
-    for device in sorted({device for side in sides for c in side for device in c.clocks}):
-        clocks = [_median([c.clocks[device] for c in side if device in c.clocks]) for side in sides]
+    for device in sorted({*ours.clocks, *theirs.clocks}):
+        clocks = [side.clocks.get(device) for side in sides]
         if clocks[0] and clocks[1] and abs(clocks[0] / clocks[1] - 1) > _LEAST_CLOCK:
             at = f"{clocks[0]:,.0f} and {clocks[1]:,.0f} MHz"
             return Note(text=f"GPU {device} ran at different clocks: {at}", kind="throttled")

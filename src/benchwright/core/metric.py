@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -110,6 +111,7 @@ def describes_work(name: str) -> bool:
     return "_per_item" in name or "_per_call" in name
 
 
+@lru_cache(maxsize=1024)
 def must_be_positive(name: str, unit: str | None = None) -> str | None:
     """`rate` or `time` if the metric is one, which must be above 0; None if it may be any number."""
     words = _words(name)
@@ -134,6 +136,7 @@ _QUALITY_WORDS = frozenset(
 _SIZE_UNITS = frozenset("b kb mb gb kib mib gib tib bytes".split())
 
 
+@lru_cache(maxsize=1024)
 def is_of_the_machine(name: str, unit: str | None) -> bool:
     """Whether other load on the machine affects the metric. It affects neither sizes nor how well a model learns.
 

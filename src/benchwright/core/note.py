@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class Note(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something a reader of the numbers should know. Notes of the same `text` are shown together, with their evidence."""
 
     text: str

@@ -40,7 +40,7 @@ def headline_of(launches: Sequence[Launch]) -> str | None:
     )
 
 
-class Interval(msgspec.Struct, frozen=True):
+class Interval(msgspec.Struct, frozen=True, gc=False):
     """`widened`: the factor it was widened by because neighbouring launches are correlated; 1: not at all."""
 
     low: float

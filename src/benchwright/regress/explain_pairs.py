@@ -325,7 +325,7 @@ def _pairs_of_runs(order: ExplainOrder) -> list[_Pair]:
             control=before,
             treatment=after,
         )
-        for before, after in matched(control, treatment)[0]
+        for before, after in matched(control.results, treatment.results)[0]
         if any(effect.benchmark == before.benchmark.name for effect in verdict.effects)
     ]
 

@@ -18,7 +18,7 @@ NONE = "–"  # an empty place in a table: nothing was forgotten there
 OPTIONAL = 9  # from this `drop_priority` on, a column is only for those who have the room
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """`text` is for people, `value` for machines and for sorting."""
 
     text: str = ""
@@ -36,6 +36,12 @@ class Cell(msgspec.Struct, frozen=True):
     def blank(self) -> bool:
         return not self.text and not self.drawing and self.share is None
 
+    @property
+    def is_more_than_text(self) -> bool:
+        return bool(self.hint or self.mark or self.link or self.address or self.small or self.drawing) or (
+            self.share is not None
+        )
+
 
 class Column(msgspec.Struct, frozen=True):
     """`drop_priority`: where room is short, the column with the highest one is left out first, and 0 always stays. A column that every
@@ -52,7 +58,7 @@ class Column(msgspec.Struct, frozen=True):
     literal: bool = False  # the title is a name, shown as it is
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """`rest`, if there is one, takes the place of all cells from `before` on, where people read it."""
 
     cells: tuple[Cell, ...]
@@ -87,12 +93,7 @@ class ReportTable(msgspec.Struct, frozen=True, kw_only=True):
         kept = [i for i, c in enumerate(self.columns) if c.title and self._says_something(i)]
         common = [i for i in kept if self.columns[i].setting and self._is_the_same(i)]
         kept = [i for i in kept if i not in common]
-        rows = tuple(
-            msgspec.structs.replace(
-                row, cells=(cells := tuple(_marked(row.cells[i]) for i in kept if i < row.length)), before=len(cells)
-            )
-            for row in (*self.rows, *([self.rest] if self.rest else []))
-        )
+        rows = tuple(_shown(row, kept) for row in (*self.rows, *([self.rest] if self.rest else [])))
         return msgspec.structs.replace(
             self,
             columns=tuple(self.columns[i] for i in kept),
@@ -243,6 +244,13 @@ class ReportSection(msgspec.Struct, frozen=True, kw_only=True):
     def written(self) -> tuple[ReportTable, ...]:
         """Its tables without drawings, which only HTML can show."""
         return tuple(t for t in self.tables if not t.is_drawing)
+
+
+def _shown(row: Row, kept: Sequence[int]) -> Row:
+    """With the columns that are kept, and holes marked."""
+    length, cells = row.length, row.cells
+    found = tuple([cells[i] if cells[i].text else _marked(cells[i]) for i in kept if i < length])
+    return Row(found, row.rest, len(found), row.mark)
 
 
 def _marked(cell: Cell) -> Cell:

@@ -9,13 +9,19 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from benchwright.analysis.comparison.ab_verdicts import compare_decided, hardly_counts, may_be_decided
-from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, compare_interleaved, interleaved
+from benchwright.analysis.comparison.comparable import ComparableResult, ComparableRun, comparable, figures_of
+from benchwright.analysis.comparison.compare import (
+    DEFAULT_MARGIN,
+    Whole,
+    compare_comparable,
+    compare_interleaved,
+    interleaved,
+)
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.analysis.operator_times import only_profiles
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.comparison import Comparison, Effect, Verdict
 from benchwright.core.errors import InvalidInput, UnknownMetric, did_you_mean
-from benchwright.core.measurement import Measurement
 from benchwright.core.metric import (
     CPU_TIME,
     DURATION,
@@ -87,11 +93,12 @@ class ChosenMetrics:
     """
 
     def __init__(
-        self, control: Run, metrics: Sequence[str], all_metrics: bool = False, *, beside: bool = False
+        self, control: Run | ComparableRun, metrics: Sequence[str], all_metrics: bool = False, *, beside: bool = False
     ) -> None:
         figures = _figures(control)
-        if any(result.counted for result in control.results):
-            _refuse_unknown(control.id, metrics, {figure.metric for figure in figures})
+        if any(r.ending.counted if isinstance(r, ComparableResult) else r.counted for r in control.results):
+            run = control if isinstance(control, Run) else control.run
+            _refuse_unknown(run.id, metrics, {figure.metric for figure in figures})
         telling = _telling(figures)
         self.needed = frozenset(metrics or (figure.metric for figure in telling))
         if metrics or all_metrics:
@@ -101,13 +108,19 @@ class ChosenMetrics:
         self._beside: frozenset[tuple[str, str]] = frozenset()
         if beside and not metrics:
             about = _about(telling)
-            cut_short = {f.benchmark for f in figures if f.source == _LOOP} - _run_whole(control)
+            whole = _run_whole(control) if isinstance(control, Run) else set()
+            cut_short = {f.benchmark for f in figures if f.source == _LOOP} - whole
             self.metrics |= {
                 f.key
                 for f in figures
                 if f.metric in _WATCHED and (f.metric not in _OF_WHOLE_LAUNCHES or f.benchmark not in cut_short)
             }
             self._beside = self.metrics - about
+
+    @property
+    def of_any(self) -> set[str]:
+        """The names of the metrics, of whichever benchmark."""
+        return {metric for _, metric in self.metrics}
 
     def marked(self, comparison: Comparison) -> Comparison:
         """With secondary metrics marked: they may show the price of a gain."""
@@ -138,14 +151,9 @@ def _refuse_unknown(run: str, metrics: Sequence[str], known: set[str]) -> None:
             raise UnknownMetric(f"{run} did not measure '{metric}'", metric=metric, remedy=remedy)
 
 
-def _figures(run: Run) -> list[_Figure]:
-    found = {
-        (r.benchmark.name, m.metric): _Figure(r.benchmark.name, m.metric, m.source, m.unit)
-        for r in run.results
-        for x in r.launches
-        for m in x.measurements
-        if not _is_of_another_process(m)
-    }
+def _figures(run: Run | ComparableRun) -> list[_Figure]:
+    named = [(r.benchmark.name, r.figures if isinstance(r, ComparableResult) else figures_of(r)) for r in run.results]
+    found = {(name, figure[0]): _Figure(name, *figure) for name, figures in named for figure in figures}
     return list(found.values())
 
 
@@ -159,11 +167,6 @@ def _came_to_its_end(launch: Launch) -> bool:
     """None of its loops was ended by a stop rule, as far as is known."""
     loops = launch.facts.get("loops") or ()
     return bool(loops) and all(loop["stop"] is None or loop["stop"].get("by") == "loop" for loop in loops)
-
-
-def _is_of_another_process(measurement: Measurement) -> bool:
-    """Of one that is shown, but does not count."""
-    return "process" in measurement.labels
 
 
 def _telling(figures: Sequence[_Figure]) -> list[_Figure]:
@@ -223,32 +226,60 @@ def compare_runs(
         margin = DEFAULT_MARGIN if margin is None else margin
         compared = compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)
         return [chosen.marked(compared)]
-    found = []
-    for treatment in runs[1:]:
-        if treatment.id == runs[0].id:
-            raise InvalidInput(
-                f"cannot compare {treatment.id} with itself",
-                where="compare",
-                remedy="name another run; see 'benchwright runs'",
-            )
-        comparison = compare(
-            runs[0],
-            treatment,
-            margin=DEFAULT_MARGIN if margin is None else margin,
-            run_to_run=_between_nodes(runs[0], treatment, run_to_run, anyway=anyway),
-            metrics=chosen.metrics,
-            needed=chosen.needed,
+    return [
+        compare_separate(
+            comparable(runs[0], chosen.of_any),
+            comparable(treatment, chosen.of_any),
+            _both(runs[0], treatment),
+            chosen,
+            margin=margin,
+            run_to_run=run_to_run,
+            anyway=anyway,
         )
-        severe = [d for d in comparison.differences if d.severe]
-        if severe and not anyway:
-            words = "; ".join(f"{d.what}: {d.control} → {d.treatment}" for d in severe[:4])
-            raise InvalidInput(
-                f"{comparison.control} and {comparison.treatment} are not comparable: {words}",
-                where="compare",
-                remedy="use --anyway to compare them and show the difference",
-            )
-        found.append(comparison)
-    return found
+        for treatment in runs[1:]
+    ]
+
+
+def _both(control: Run, treatment: Run) -> Whole:
+    return lambda: (control, treatment)
+
+
+def compare_separate(
+    control: ComparableRun,
+    treatment: ComparableRun,
+    whole: Whole,
+    chosen: ChosenMetrics,
+    *,
+    margin: float | None = None,
+    run_to_run: float = RUN_TO_RUN,
+    anyway: bool = False,
+) -> Comparison:
+    """InvalidInput if they are one run, or too different. `whole`: both with their samples, which few comparisons need."""
+    before, after = control.run, treatment.run
+    if after.id == before.id:
+        raise InvalidInput(
+            f"cannot compare {after.id} with itself",
+            where="compare",
+            remedy="name another run; see 'benchwright runs'",
+        )
+    comparison = compare_comparable(
+        control,
+        treatment,
+        whole,
+        margin=DEFAULT_MARGIN if margin is None else margin,
+        run_to_run=_between_nodes(before, after, run_to_run, anyway=anyway),
+        metrics=chosen.metrics,
+        needed=chosen.needed,
+    )
+    severe = [d for d in comparison.differences if d.severe]
+    if severe and not anyway:
+        words = "; ".join(f"{d.what}: {d.control} → {d.treatment}" for d in severe[:4])
+        raise InvalidInput(
+            f"{comparison.control} and {comparison.treatment} are not comparable: {words}",
+            where="compare",
+            remedy="use --anyway to compare them and show the difference",
+        )
+    return comparison
 
 
 def _between_nodes(control: Run, treatment: Run, run_to_run: float, *, anyway: bool) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import statistics
@@ -21,6 +22,7 @@ from benchwright.store.run_document import plain
 from benchwright.store.run_query import glob, row_of, select_runs
 from benchwright.store.sql_store import SqlStore
 
+_decoded = functools.lru_cache(maxsize=4096)(json.loads)  # many series have the same labels
 _R, _P, _S, _B = schema.runs.c, schema.summaries.c, schema.summary_series.c, schema.results.c
 _GAPS = 20  # of a machine, from which its usual silence is known
 _LEAST_GAPS = 4
@@ -293,5 +295,5 @@ def series_of_run(store: SqlStore, uid: str) -> list[tuple[str, str, str, dict[s
     )
     with store.reading() as connection:
         return [
-            (found, name, metric, json.loads(labels)) for found, name, metric, labels in connection.execute(query).all()
+            (found, name, metric, _decoded(labels)) for found, name, metric, labels in connection.execute(query).all()
         ]

@@ -125,7 +125,7 @@ def serve(
         served = ServedStore(store, tokens, base, settings, receivers)
         threading.Thread(target=served.catch_up, daemon=True).start()
         say(f"use it with: export BENCHWRIGHT_STORE={address}")
-        gc.freeze()  # what is loaded stays: looking for garbage in it would double the time of some pages
+        rarely_collected()
         uvicorn.Server(
             uvicorn.Config(
                 served.app(),
@@ -141,6 +141,12 @@ def serve(
                 proxy_headers=False,
             )
         ).run(sockets=[listener])
+
+
+def rarely_collected() -> None:
+    """What is loaded stays, and a page makes many objects but no circles: looking for garbage would double the time of some."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
 
 
 def _opened(url: str, *, create: bool) -> SqlStore:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from benchwright.analysis.comparison.comparable import ComparableRun, Sketch, comparable, sketch
 from benchwright.core.aggregates import aggregate as core_aggregate
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.provenance import CodeRevision, revision_words
@@ -41,6 +42,7 @@ from benchwright.store.summaries import (
     condensed_run,
     mapping_json,
     measured_code,
+    pack_comparable,
     summaries_of,
     with_measurements,
 )
@@ -51,7 +53,7 @@ _CHUNK = 500  # of values in one IN (…)
 _PIECES_AT_ONCE = 1000  # 8 MB of them
 _PARTS = (
     *(schema.documents, schema.results, schema.run_labels, schema.measurements, schema.samples),
-    *(schema.summaries, schema.logs),
+    *(schema.summaries, schema.comparables, schema.logs),
 )
 
 
@@ -67,6 +69,7 @@ class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
     samples: Iterable[Row]
     summary_series: dict[str, Row]
     summaries: list[Row]
+    comparables: list[Row]  # one, or none
     logs: list[Row] = []
 
 
@@ -114,22 +117,25 @@ def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedR
 
 
 class _Measured(NamedTuple):
-    """The rows of `measurements`, their series, and the measurements without their samples."""
+    """The rows of `measurements`, their series, the measurements without their samples, and what is left of those."""
 
     rows: list[Row]
     series: dict[str, Row]
     condensed: list[Measurement]
+    sketches: dict[int, Sketch]  # by the identity of the measurement without samples
 
 
 def _measurement_rows(run: Run, packed: Iterable[tuple[Measurement, Packed]], aggregate: Aggregate | None) -> _Measured:
     series: dict[str, Row] = {}
     rows: list[Row] = []
     kept: list[Measurement] = []
+    sketches: dict[int, Sketch] = {}
     for place, (((r, x, m), launch, _), (measurement, array)) in enumerate(
         zip(measurements_of(run), packed, strict=True)
     ):
         value = _launch_value(measurement, aggregate or core_aggregate, run.workers)
         kept.append(condensed(measurement, value))
+        sketches[id(kept[-1])] = sketch(measurement)
         rows.append(
             {
                 "place": place,
@@ -147,7 +153,7 @@ def _measurement_rows(run: Run, packed: Iterable[tuple[Measurement, Packed]], ag
                 "checksum": checksum(array.data),
             }
         )
-    return _Measured(rows, series, kept)
+    return _Measured(rows, series, kept, sketches)
 
 
 def _packed_run(
@@ -159,7 +165,8 @@ def _packed_run(
     beside_bytes: int,
 ) -> PackedRun:
     size_bytes = len(document) + sum(row["size_bytes"] for row in measured.rows) + beside_bytes
-    summary_series, summaries = summary_rows(with_measurements(run, measured.condensed))
+    bare = with_measurements(run, measured.condensed)
+    summary_series, summaries = summary_rows(bare)
     return PackedRun(
         run=_run_row(run, digest, len(measured.rows), size_bytes),
         document={"encoding": ENCODING, "data": document},
@@ -170,7 +177,13 @@ def _packed_run(
         samples=samples,
         summary_series=summary_series,
         summaries=summaries,
+        comparables=_comparable_rows(comparable(bare, sketch_of=lambda m: measured.sketches[id(m)])),
     )
+
+
+def _comparable_rows(run: ComparableRun) -> list[Row]:
+    data = pack_comparable(run)
+    return [] if data is None else [{"data": data}]
 
 
 def summary_rows(run: Run) -> tuple[dict[str, Row], list[Row]]:
@@ -217,9 +230,12 @@ def _summary_series_row(series: SummarySeries) -> Row:
 
 
 def put_summaries(connection: Connection, key: int, run: Run) -> None:
-    """Writes the summaries of a stored run, in place of any that it has."""
+    """Writes the summaries and the comparable of a stored run, in place of any that it has."""
     series, rows = summary_rows(condensed_run(run))
-    connection.execute(delete(schema.summaries).where(schema.summaries.c.run == key))
+    for table in (schema.summaries, schema.comparables):
+        connection.execute(delete(table).where(table.c.run == key))
+    for row in _comparable_rows(comparable(run)):
+        connection.execute(insert(schema.comparables).values(run=key, **row))
     keys = _series_keys(connection, schema.summary_series, series)
     if rows:
         named = [{"run": key, **row, "series": keys[row["series"]]} for row in rows]
@@ -247,6 +263,7 @@ def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
         parts[schema.documents].append({"run": key, **each.document})
         parts[schema.results] += [{"run": key, **row} for row in each.results]
         parts[schema.logs] += [{"run": key, **row} for row in each.logs]
+        parts[schema.comparables] += [{"run": key, **row} for row in each.comparables]
         parts[schema.run_labels] += [{"run": key, **row} for row in each.labels]
         parts[schema.measurements] += [
             {"run": key, **row, "series": series[row["series"]]} for row in each.measurements

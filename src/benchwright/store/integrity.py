@@ -15,9 +15,16 @@ from benchwright.core.run import Run
 from benchwright.core.stored_file import short
 from benchwright.store.base import Aggregate
 from benchwright.store.ingest import PackedRun, pack_run
-from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document, unpacked
+from benchwright.store.run_document import (
+    DamagedDocument,
+    Place,
+    RunSamples,
+    unpack_document,
+    unpacked,
+)
 from benchwright.store.samples import DamagedSamples
 from benchwright.store.schema import (
+    comparables,
     documents,
     measurements,
     results,
@@ -28,7 +35,7 @@ from benchwright.store.schema import (
     summaries,
     summary_series,
 )
-from benchwright.store.summaries import SUMMARY_RULES
+from benchwright.store.summaries import SUMMARY_RULES, pack_comparable, unpack_comparable
 
 _MOST = 20  # problems of one kind
 _RUNS_AT_ONCE = 200
@@ -92,6 +99,7 @@ class _Parts(msgspec.Struct):
     labels: list[Any] = []
     measurements: list[Any] = []
     summaries: list[Any] = []
+    comparable: bytes | None = None
     arrays: list[bytes] = []
 
 
@@ -126,6 +134,8 @@ def _parts(connection: Connection, keys: Sequence[int]) -> list[_Parts]:
     found = {row.key: _Parts(row) for row in connection.execute(select(runs).where(runs.c.key.in_(keys)))}
     for row in connection.execute(select(documents).where(documents.c.run.in_(keys))):
         found[row.run].document = row
+    for row in connection.execute(select(comparables).where(comparables.c.run.in_(keys))):
+        found[row.run].comparable = bytes(row.data)
     m = select(measurements, series.c.hash).join_from(measurements, series, measurements.c.series == series.c.key)
     of_series = [summary_series.c[name].label(f"series_{name}") for name in _OF_SERIES]
     s = select(summaries, *of_series).join_from(summaries, summary_series, summaries.c.series == summary_series.c.key)
@@ -182,6 +192,15 @@ def _not_derived(parts: _Parts, run: Run, aggregate: Aggregate | None) -> Iterat
             where = _at(parts.run.called, row.result, row.launch, row.measurement)
             yield f"{where}: its columns do not follow from its samples"
     yield from _wrong_summaries(parts, packed)
+    should = packed.comparables[0]["data"] if packed.comparables else None
+    if parts.run.summarized == SUMMARY_RULES and _comparable(parts.comparable) != _comparable(should):
+        yield f"run {parts.run.called}: what comparisons read of it does not follow from its samples"
+
+
+def _comparable(data: bytes | None) -> bytes | None:
+    """Read and written again: numbers of one value may have been written in two ways."""
+    found = None if data is None else unpack_comparable(data)
+    return None if found is None else pack_comparable(found)
 
 
 def _wrong_summaries(parts: _Parts, packed: PackedRun) -> Iterator[str]:

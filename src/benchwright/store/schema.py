@@ -10,6 +10,7 @@ samples       the raw samples of a run: all its arrays, concatenated, in pieces 
 baselines     names for runs
 summary_series  what may be compared over time: benchmark, metric and labels on one machine, with one setting
 summaries     what reports show of a run: one number for each benchmark, metric and labels; derived from the samples
+comparables   all that comparing a run needs, without its samples; derived from them
 logs          the last lines of the launches that failed
 """
 
@@ -31,7 +32,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0005"  # the newest migration
+VERSION = "0006"  # the newest migration
 VERSION_TABLE = "benchwright_version"
 
 version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own table
@@ -192,6 +193,13 @@ summaries = Table(
     Column("doubt", Text),  # why it decides nothing
     Index("summaries_by_run", "run"),
     Index("summaries_by_series", "series", "started_s", "value"),
+)
+
+comparables = Table(
+    "comparables",
+    metadata,
+    _of_run(primary_key=True),
+    Column("data", LargeBinary, nullable=False),  # MessagePack, compressed: see analysis/comparison/comparable.py
 )
 
 logs = Table(

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, delete, func, inspect, select, update
 
+from benchwright.analysis.comparison.comparable import ComparableRun, comparable
 from benchwright.core.errors import (
     ForeignStore,
     InvalidInput,
@@ -26,10 +27,17 @@ from benchwright.store.errors import errors_in_words
 from benchwright.store.ingest import insert_or, logs_of, pack_entry, pack_received, pack_run, put_runs, put_summaries
 from benchwright.store.integrity import duplicates, problems, samples_of
 from benchwright.store.migrations import load_alembic, upgrade
-from benchwright.store.run_document import DamagedDocument, Place, RunSamples, matched, plain, unpack_document
+from benchwright.store.run_document import (
+    DamagedDocument,
+    Place,
+    RunSamples,
+    matched,
+    plain,
+    unpack_document,
+)
 from benchwright.store.run_query import row_of, select_runs
 from benchwright.store.samples import DamagedSamples
-from benchwright.store.summaries import SUMMARY_RULES
+from benchwright.store.summaries import SUMMARY_RULES, unpack_comparable
 from benchwright.store.summary_query import find_series, find_summaries
 from benchwright.store.transfer import ArrayHead, ReceivedRun, RunHead, framed
 
@@ -131,6 +139,17 @@ class SqlStore:
             with self._reading() as connection:
                 found = _loaded(connection, uids[start : start + _TOGETHER])
             yield from found
+
+    def comparables(self, uids: Sequence[str]) -> list[ComparableRun]:
+        """All that comparing readable runs needs, in the order of `uids`; loads no samples unless it must."""
+        r, c = schema.runs.c, schema.comparables.c
+        query = select(r.id, c.data).join_from(schema.comparables, schema.runs, r.key == c.run)
+        with self._reading() as connection:
+            rows = connection.execute(query.where(r.id.in_([plain(uid) for uid in uids]))).all()
+        found = {uid: unpacked for uid, data in rows if (unpacked := unpack_comparable(data)) is not None}
+        missing = [uid for uid in uids if plain(uid) not in found]
+        found |= {plain(run.unique_id): comparable(run) for run in self.load_all(missing)}
+        return [found[plain(uid)] for uid in uids if plain(uid) in found]
 
     def logs(self, run_id: str) -> dict[str, list[str]]:
         with self._readable_rows() as connection:

@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
+from benchwright.analysis.comparison.comparable import ComparableRun
 from benchwright.analysis.summary import launch_value, summarize
 from benchwright.core.benchmark import REVISION, SIDE, Benchmark
-from benchwright.core.conditions import JUDGED_BY, undecided
+from benchwright.core.conditions import GPU_CLOCK, JUDGED_BY, undecided
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import is_cpu_time, is_of_the_machine
 from benchwright.core.provenance import CodeRevision, revision_words
@@ -27,7 +31,8 @@ from benchwright.store.base import SummaryFilter, SummaryPoint, SummarySeries
 from benchwright.store.run_document import hash_of, plain
 from benchwright.store.run_query import started_s
 
-SUMMARY_RULES = 1  # raise it when the same samples give other summaries: `store migrate` then derives them again
+# Raise it when the same samples give other summaries or comparables: `store migrate` then derives them again.
+SUMMARY_RULES = 2
 TREATMENT = "treatment"
 COMMAND = "command"
 
@@ -45,9 +50,10 @@ def condensed(measurement: Measurement, value: float | None) -> Measurement:
     if value is None or not measurement.samples:
         return replace(measurement, samples=(), warmup_samples=())
     kept = value
-    if measurement.metric in JUDGED_BY:
+    if measurement.metric in JUDGED_BY or measurement.metric == GPU_CLOCK:
+        condense = statistics.median if measurement.metric == GPU_CLOCK else statistics.fmean
         try:
-            kept = statistics.fmean(measurement.samples)
+            kept = condense(measurement.samples)
         except (ValueError, ArithmeticError):
             kept = math.nan
     return replace(measurement, value=value, samples=(kept,), warmup_samples=())
@@ -189,3 +195,24 @@ def commit_of(code: CodeRevision | None) -> str | None:
 def measured_code(revisions: Sequence[CodeRevision]) -> CodeRevision | None:
     """Of the folder it ran in; of an editable package where there is nothing else."""
     return next((each for each in revisions if not each.packages), next(iter(revisions), None))
+
+
+def pack_comparable(run: ComparableRun) -> bytes | None:
+    """None if it holds what MessagePack cannot, such as text that is not valid Unicode: then the run itself is loaded."""
+    try:
+        return zlib.compress(msgspec.msgpack.encode(run), level=1)
+    except (ValueError, OverflowError, TypeError, RecursionError):
+        return None
+
+
+def unpack_comparable(data: bytes) -> ComparableRun | None:
+    """None if it is damaged."""
+    try:
+        return _decoder().decode(zlib.decompress(data))
+    except (zlib.error, ValueError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> msgspec.msgpack.Decoder[ComparableRun]:
+    return msgspec.msgpack.Decoder(ComparableRun)

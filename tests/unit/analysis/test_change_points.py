@@ -51,6 +51,28 @@ def test_few_unchanged_series_are_alarmed_however_strongly_values_depend_on_each
         assert alarmed <= 8  # 5 % are 3; more than 8 has a chance below 1 %
 
 
+def test_few_long_series_are_alarmed_and_a_late_step_is_found_in_them() -> None:
+    series = [noise(seed, 5000) for seed in range(8)]
+    assert sum(bool(change_points(each)) for each in series) <= 2  # 5 % are 0.4; more than 2 has a chance below 1 %
+    (found,) = change_points(stepped(noise(3, 5000), (4200, 1.05)))
+    assert abs(found.place - 4200) <= 3
+    assert found.settled
+
+
+def test_a_long_series_keeps_what_was_settled_in_its_beginning() -> None:
+    series = stepped(noise(5, 2000), (700, 1.06), (1400, 0.97))
+    settled = [point.place for point in change_points(series) if point.settled and not point.drifting]
+    for length in (900, 1203, 1600, 1777):
+        earlier = [p.place for p in change_points(series[:length]) if p.settled and not p.drifting]
+        assert earlier == settled[: len(earlier)]
+
+
+def test_a_slow_trend_over_a_long_series_is_found() -> None:
+    series = noise(6, 3000) * (1 + 0.1 * np.clip((np.arange(3000) - 1000) / 1000, 0, 1))
+    found = change_points(series)
+    assert [point.ratio > 1 for point in found if point.drifting]
+
+
 def test_steps_of_5_percent_are_found_in_noise_of_2_percent() -> None:
     found = [change_points(stepped(noise(seed), (50, 1.05))) for seed in range(60)]
     near = sum(any(abs(point.place - 50) <= 3 for point in points) for points in found)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from benchwright.analysis.comparison.compare import ComparedRow, rows_of
 from benchwright.analysis.comparison.disturbances import DisturbedPairs, disturbed_pairs
-from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures
+from benchwright.analysis.comparison.not_compared import Metrics, NotCompared, failures, named_ending
 from benchwright.analysis.comparison.sides import Values, noted
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES, too_few_left
 from benchwright.analysis.statistics.dependence import trend_chance
@@ -132,7 +132,7 @@ def compare_decided(
             ),
             missing=tuple(gap.text for gap in missing),
             lost=tuple(gap.text for gap in missing if gap.lost),
-            doubts=(*run.notes, *noted(run.result(control), run.result(treatment), paired=True)),
+            doubts=(*run.notes, *noted(run.result(control), run.result(treatment))),
             confidence=1 - level,
         )
         for (control, treatment), (rows, missing) in zip(sides, tables, strict=True)
@@ -183,15 +183,9 @@ def _looked_rows(
         return estimating(effect, values)
 
     rows, missing = rows_of(
-        *both,
-        (run.workers,) * 2,
-        metrics,
-        needed,
-        of_counting_pairs,
-        paired=True,
-        left_out=lambda m: disturbed.blocks(m.metric, m.unit),
+        *both, run.workers, metrics, needed, of_counting_pairs, lambda m: disturbed.blocks(m.metric, m.unit)
     )
-    return [_with_left_out(row, disturbed, course) for row in rows], [*failures(*both), *missing]
+    return [_with_left_out(row, disturbed, course) for row in rows], [*failures(*map(named_ending, both)), *missing]
 
 
 def _shares(decision: Decision, course: Course, used: Sequence[int]) -> list[float]:

@@ -18,9 +18,13 @@ _RUN = ("bw", "run", "--repeat", "10")
 def alternate(runs: tuple[Run, Run], benchmarks: tuple[Benchmark, Benchmark]) -> str:
     """As a command that can be pasted: of two commands, or of one at two commits."""
     works = [b.workload for b in benchmarks if type(b.workload) is Command and b.kind == Command.usual_kind]
-    if len(works) < 2 or any(redact_words(work.argv) != work.argv for work in works):
+    if len(works) < 2:
         return ALTERNATE
     before, after = works
+    if before == after and not _commits(*(run.revisions for run in runs)):
+        return ALTERNATE
+    if any(redact_words(work.argv) != work.argv for work in works):
+        return ALTERNATE
     options = [*(["--shell"] if after.shell else []), *_metric_options(benchmarks[1].metrics)]
     words: Sequence[str]
     if before.argv != after.argv and before.shell == after.shell:

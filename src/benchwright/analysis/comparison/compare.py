@@ -5,29 +5,47 @@ from __future__ import annotations
 import math
 import shlex
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from benchwright.analysis.comparison.alternation import ALTERNATE, alternate
-from benchwright.analysis.comparison.differences import differences
+from benchwright.analysis.comparison.comparable import (
+    ComparableMetric,
+    ComparableResult,
+    ComparableRun,
+    common_values,
+    comparable,
+)
+from benchwright.analysis.comparison.differences import differences_between
 from benchwright.analysis.comparison.disturbances import DisturbedPairs, disturbed_pairs
 from benchwright.analysis.comparison.not_compared import (
     Metrics,
     NotCompared,
+    are_positive,
     failures,
     gaps,
     is_bound,
     is_part,
     is_wanted,
     matched,
+    named_ending,
     no_common_steps,
     not_numbers,
     unlike_sides,
 )
-from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN, allowance, steadiness
-from benchwright.analysis.comparison.sides import Side, Values, alike, key_words, noted, sides_of, values_of
+from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN, Steadiness, allowance, steadinesses
+from benchwright.analysis.comparison.sides import (
+    MeasuredMetric,
+    Side,
+    Values,
+    key_words,
+    names_of_sides,
+    noted,
+    sides_of,
+    values_of,
+)
 from benchwright.analysis.comparison.verdicts import (
     FEWEST_LAUNCHES,
     Evidence,
@@ -45,11 +63,11 @@ from benchwright.analysis.statistics.ratio_tests import (
     benjamini_hochberg,
     paired_ratio,
     pairs_agree,
-    unpaired_ratio,
+    unpaired_ratios,
 )
 from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.comparison import Comparison, Effect, Verdict
-from benchwright.core.conditions import undecided, unlike
+from benchwright.core.conditions import unlike_conditions
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import CPU_TIME, Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
@@ -79,6 +97,19 @@ class ComparedRow(NamedTuple):
 Estimating = Callable[[Effect, Values], ComparedRow]
 
 
+Whole = Callable[[], tuple[Run, Run]]  # both runs with their samples
+
+
+class _Waiting(NamedTuple):
+    """A row whose ratio is estimated together with all others."""
+
+    effect: Effect
+    values: Values
+    disturbed: Sequence[Note]
+    unlike: Note | None
+    alternate: str
+
+
 def compare(
     control: Run,
     treatment: Run,
@@ -95,29 +126,50 @@ def compare(
     may differ, as a fraction. `metrics`: only these, by name or by the control's benchmark and name. `needed`: metrics to
     list if one side lacks them. Metrics with different units or directions are listed, not compared.
     """
-    pairs, missing = matched(control, treatment)
-    rows: list[ComparedRow] = []
+    only = None if metrics is None else {chosen if isinstance(chosen, str) else chosen[1] for chosen in metrics}
+    return compare_comparable(
+        comparable(control, only),
+        comparable(treatment, only),
+        lambda: (control, treatment),
+        margin=margin,
+        confidence=confidence,
+        run_to_run=run_to_run,
+        metrics=metrics,
+        needed=needed,
+    )
+
+
+def compare_comparable(
+    control: ComparableRun,
+    treatment: ComparableRun,
+    whole: Whole,
+    *,
+    margin: float = DEFAULT_MARGIN,
+    confidence: float = 0.95,
+    run_to_run: float = RUN_TO_RUN,
+    metrics: Metrics = None,
+    needed: Collection[str] = (),
+) -> Comparison:
+    """The same of what was kept of both runs; `whole` is called only for metrics that depend on how long launches ran."""
+    pairs, missing = matched(control.results, treatment.results, _failed)
+    rows: list[ComparedRow | _Waiting] = []
     ways: list[str] = []  # to measure both sides of a pair in one run
+    runs = control.run, treatment.run
     for before, after in pairs:
-        notes = control.notes, treatment.notes
-        estimating = _of_separate_runs(before, after, notes, confidence, run_to_run)
-        found = rows_of(before, after, (control.workers, treatment.workers), metrics, needed, estimating)
-        ways.append(alternate((control, treatment), (before.benchmark, after.benchmark)))
-        rows += [row._replace(alternate=ways[-1]) for row in found[0]]
+        ways.append(alternate(runs, (before.benchmark, after.benchmark)))
+        found = _separate_rows(before, after, whole, metrics, needed, ways[-1])
+        rows += found[0]
         missing += found[1]
     return Comparison(
-        control=control.id,
-        treatment=treatment.id,
-        revisions=(revision_words(control.revisions), revision_words(treatment.revisions)),
+        control=runs[0].id,
+        treatment=runs[1].id,
+        revisions=(revision_words(runs[0].revisions), revision_words(runs[1].revisions)),
         margin=margin,
-        effects=_judged_rows(rows, margin, confidence),
-        differences=differences(control, treatment),
+        effects=_judged_rows(_estimated(rows, confidence, run_to_run), margin, confidence),
+        differences=differences_between(control, treatment),
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
-        doubts=tuple(
-            [note.about(run.id) for run in (control, treatment) for note in run.notes]
-            + [note for pair in pairs for note in noted(*pair, paired=False)]
-        ),
+        doubts=tuple([note.about(run.id) for run in runs for note in run.notes] + _noted(pairs)),
         confidence=confidence,
         run_to_run=run_to_run,
         remarks=(
@@ -129,6 +181,69 @@ def compare(
             ),
         ),
     )
+
+
+def _failed(before: ComparableResult, after: ComparableResult) -> list[NotCompared]:
+    return failures((before.benchmark.name, before.ending), (after.benchmark.name, after.ending))
+
+
+def _noted(pairs: Sequence[tuple[ComparableResult, ComparableResult]]) -> list[Note]:
+    found = []
+    for pair in pairs:
+        if pair[0].notes or pair[1].notes:
+            names = names_of_sides(pair[0].benchmark.name, pair[1].benchmark.name)
+            found += [note.about(name) for name, side in zip(names, pair, strict=True) for note in side.notes]
+    return found
+
+
+def _separate_rows(
+    before: ComparableResult,
+    after: ComparableResult,
+    whole: Whole,
+    metrics: Metrics,
+    needed: Collection[str],
+    alternate: str,
+) -> tuple[list[ComparedRow | _Waiting], list[NotCompared]]:
+    """Every metric that both have, and what cannot be compared."""
+    name, controls, treatments = before.benchmark.name, before.sides, after.sides
+    disturbed = [
+        side.undecided.about(word)
+        for word, side in (("control", before), ("treatment", after))
+        if side.undecided is not None
+    ]
+    # The treatment itself may make a GPU lower its clock: a doubt, but no reason to withhold a verdict.
+    other = None if disturbed else unlike_conditions(before.conditions, after.conditions)
+    rows: list[ComparedRow | _Waiting] = []
+    missing = gaps(name, controls, treatments, needed) if before.ending.counted and after.ending.counted else []
+    for key, control in controls.items():
+        treatment = treatments.get(key)
+        if treatment is None or not is_wanted(name, key[0], metrics) or is_part(key, controls):
+            continue
+        if len({*control.terms, *treatment.terms}) > 1:
+            missing.append(unlike_sides(f"{name} {key_words(key)}", control.terms, treatment.terms))
+            continue
+        values = _values(control, treatment, before.number, after.number, whole)
+        if values is None:
+            missing.append(no_common_steps(f"{name} {key_words(key)}"))
+            continue
+        missing += not_numbers(name, key, control, values)
+        drifts = (("control", control.drift), ("treatment", treatment.drift))
+        doubts = [drift.about(word) for word, drift in drifts if drift is not None]
+        effect = _effect(name, control, values, doubts, paired=False)
+        decided = _without_estimate(effect, values)
+        rows.append(decided or _Waiting(effect, values, disturbed, other, alternate))
+    return rows, missing
+
+
+def _values(
+    control: ComparableMetric, treatment: ComparableMetric, before: int, after: int, whole: Whole
+) -> Values | None:
+    """`before`, `after`: the numbers of their results. None if no step was measured by all launches."""
+    if (common := common_values(control, treatment)) is not None:
+        return Values(*common)
+    runs, key = whole(), control.key
+    ours, theirs = (sides_of(run.results[at], run.workers)[key] for run, at in zip(runs, (before, after), strict=True))
+    return values_of(ours, theirs, paired=False)
 
 
 def compare_interleaved(
@@ -149,18 +264,12 @@ def compare_interleaved(
     disturbed, both = disturbed_pairs((run.result(control), run.result(treatment)), run.workers)
     before, after = both
     rows, missing = rows_of(
-        *both,
-        (run.workers,) * 2,
-        metrics,
-        needed,
-        _of_pairs(confidence),
-        paired=True,
-        left_out=lambda m: disturbed.blocks(m.metric, m.unit),
+        *both, run.workers, metrics, needed, _of_pairs(confidence), lambda m: disturbed.blocks(m.metric, m.unit)
     )
     made = len({x.block for x in before.counted} & {x.block for x in after.counted})
     by_cpu_time = shlex.join(["bw", "compare", run.id, "--between", control, treatment, "--metric", CPU_TIME])
     rows = [_with_left_out(row, disturbed, made, by_cpu_time) for row in rows]
-    missing = [*failures(before, after), *missing]
+    missing = [*failures(*map(named_ending, both)), *missing]
     return Comparison(
         control=control,
         treatment=treatment,
@@ -168,7 +277,7 @@ def compare_interleaved(
         effects=_judged_rows(rows, margin, confidence),
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
-        doubts=(*run.notes, *noted(before, after, paired=True)),
+        doubts=(*run.notes, *noted(before, after)),
         confidence=confidence,
     )
 
@@ -197,36 +306,34 @@ def interleaved(run: Run, control: str, treatment: str) -> bool:
 def rows_of(
     before: Result,
     after: Result,
-    workers: tuple[int | None, int | None],
+    workers: int | None,
     metrics: Metrics,
     needed: Collection[str],
     estimating: Estimating,
-    *,
-    paired: bool = False,
-    left_out: Callable[[Measurement], Collection[int]] | None = None,
+    left_out: Callable[[Measurement], Collection[int]],
 ) -> tuple[list[ComparedRow], list[NotCompared]]:
-    """Every metric that both have, and what cannot be compared. `left_out`: blocks that must not count for a metric."""
-    controls, treatments = (sides_of(r, w, paired) for r, w in zip((before, after), workers, strict=True))
-    rows, missing = [], gaps(before, after, controls, treatments, needed)
+    """Every metric that both of a pair have, and what cannot be compared. `left_out`: blocks that must not count for a metric."""
+    name = before.benchmark.name
+    controls, treatments = (sides_of(result, workers, paired=True) for result in (before, after))
+    rows: list[ComparedRow] = []
+    missing = gaps(name, controls, treatments, needed) if before.counted and after.counted else []
     for key, control in controls.items():
         treatment = treatments.get(key)
-        if treatment is None or not is_wanted(before.benchmark.name, key[0], metrics):
+        if treatment is None or not is_wanted(name, key[0], metrics) or is_part(key, controls) or is_bound(key):
             continue
-        if is_part(key, controls) or (paired and is_bound(key)):
+        words = f"{name} {key_words(key)}"
+        if len({*control.terms, *treatment.terms}) > 1:
+            missing.append(unlike_sides(words, control.terms, treatment.terms))
             continue
-        words = f"{before.benchmark.name} {key_words(key)}"
-        if not alike(control, treatment):
-            missing.append(unlike_sides(words, control, treatment))
+        if not control.launches.keys() & treatment.launches.keys():
             continue
-        if paired and not control.launches.keys() & treatment.launches.keys():
-            continue
-        values = values_of(control, treatment, paired, left_out(control.first) if left_out else ())
+        values = values_of(control, treatment, paired=True, left_out=left_out(control.first))
         if values is None:
             missing.append(no_common_steps(words))
             continue
-        missing += not_numbers(words, control.first, values)
-        effect = _effect(before.benchmark.name, control.first, values, paired)
-        rows.append(_row(effect, values, estimating, _drifts_within(control, treatment)))
+        missing += not_numbers(name, key, control.first, values)
+        effect = _effect(name, control.first, values, _drifts_within(control, treatment), paired=True)
+        rows.append(_without_estimate(effect, values) or estimating(effect, values))
     return rows, missing
 
 
@@ -240,7 +347,9 @@ def _drifts_within(control: Side, treatment: Side) -> list[Note]:
     return found
 
 
-def _effect(benchmark: str, measurement: Measurement, values: Values, paired: bool) -> Effect:
+def _effect(
+    benchmark: str, measurement: MeasuredMetric, values: Values, doubts: Sequence[Note], *, paired: bool
+) -> Effect:
     middles = statistics.median(values.control), statistics.median(values.treatment)
     return Effect(
         benchmark=benchmark,
@@ -258,20 +367,22 @@ def _effect(benchmark: str, measurement: Measurement, values: Values, paired: bo
         launches=(len(values.control), len(values.treatment)),
         paired=paired,
         basis=values.basis,
+        doubts=tuple(doubts),
     )
 
 
-def _row(effect: Effect, values: Values, estimating: Estimating, doubts: Sequence[Note]) -> ComparedRow:
-    effect = msgspec.structs.replace(effect, doubts=tuple(doubts))
+def _without_estimate(effect: Effect, values: Values) -> ComparedRow | None:
+    """The row if no test is needed, or none is possible."""
     both = [*values.control, *values.treatment]
     if min(effect.launches) < FEWEST_LAUNCHES:
         return ComparedRow(msgspec.structs.replace(effect, advice=too_few(*effect.launches)))
-    no_change = both[0] <= 0 and all(value == both[0] for value in both)  # not by min and max: NaN has no order
+    # Not by min and max: NaN has no order.
+    no_change = both[0] <= 0 and all(value == both[0] for value in both)
     if no_change or is_rounding(effect.metric, *both):
         return ComparedRow(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
-    if not all(math.isfinite(v) and v > 0 for v in both):
+    if not are_positive(both):
         return ComparedRow(_without_ratio(effect, values))
-    return estimating(effect, values)
+    return None
 
 
 def _without_ratio(effect: Effect, values: Values) -> Effect:
@@ -287,38 +398,38 @@ def _without_ratio(effect: Effect, values: Values) -> Effect:
     return msgspec.structs.replace(effect, verdict=Verdict.REGRESSED if worse else Verdict.IMPROVED)
 
 
-def _of_separate_runs(
-    before: Result, after: Result, notes: tuple[Sequence[Note], Sequence[Note]], confidence: float, run_to_run: float
-) -> Estimating:
-    disturbed = [
-        why.about(side)
-        for side, result, of_run in zip(("control", "treatment"), (before, after), notes, strict=True)
-        if (why := undecided(result.counted, of_run)) is not None
-    ]
+def _estimated(rows: Sequence[ComparedRow | _Waiting], confidence: float, run_to_run: float) -> Iterator[ComparedRow]:
+    """All ratios of a table together: one by one, thousands take seconds."""
+    waiting = [row for row in rows if isinstance(row, _Waiting)]
+    estimates = iter(unpaired_ratios([(row.values.control, row.values.treatment) for row in waiting], confidence))
+    steady = iter(steadinesses([side for row in waiting for side in (row.values.control, row.values.treatment)]))
+    for row in rows:
+        if isinstance(row, _Waiting):
+            yield _estimated_row(row, next(estimates), (next(steady), next(steady)), run_to_run)
+        else:
+            yield row
 
-    # The treatment itself may make a GPU lower its clock: a doubt, but no reason to withhold a verdict.
-    other = None if disturbed else unlike(before.counted, after.counted)
 
-    def estimating(effect: Effect, values: Values) -> ComparedRow:
-        of_machine = is_of_the_machine(effect.metric, effect.unit)
-        estimate = unpaired_ratio(values.control, values.treatment, confidence)
-        sides = steadiness(values.control), steadiness(values.treatment)
-        doubts = [*disturbed, *([other] if other else [])] if of_machine else []
-        drifts = zip(("control", "treatment"), sides, strict=True)
-        doubts += [Note(text=f"the {name} {side.drift}", kind="drift") for name, side in drifts if side.drift]
-        if _lopsided(values.control, values.treatment) or _lopsided(values.treatment, values.control):
-            doubts.append(_LOPSIDED)
-        allowed = allowance(sides, run_to_run if of_machine else None)
-        return ComparedRow(
-            _with_estimate(effect, estimate, doubts),
-            estimate,
-            allowance=allowed,
-            wandered=allowed > (math.log1p(run_to_run) if of_machine else 0.0),
-            drift=max((side.spread for side in sides if side.drift), default=0.0),
-            disturbed=of_machine and bool(disturbed),
-        )
-
-    return estimating
+def _estimated_row(
+    row: _Waiting, estimate: RatioEstimate, sides: tuple[Steadiness, Steadiness], run_to_run: float
+) -> ComparedRow:
+    effect, values = row.effect, row.values
+    of_machine = is_of_the_machine(effect.metric, effect.unit)
+    doubts = [*row.disturbed, *([row.unlike] if row.unlike else [])] if of_machine else []
+    drifting = [(name, side) for name, side in zip(("control", "treatment"), sides, strict=True) if side.drift]
+    doubts += [Note(text=f"the {name} {side.drift}", kind="drift") for name, side in drifting]
+    if _lopsided(values.control, values.treatment) or _lopsided(values.treatment, values.control):
+        doubts.append(_LOPSIDED)
+    allowed = allowance(sides, run_to_run if of_machine else None)
+    return ComparedRow(
+        _with_estimate(effect, estimate, doubts),
+        estimate,
+        allowance=allowed,
+        wandered=allowed > (math.log1p(run_to_run) if of_machine else 0.0),
+        drift=max(side.spread for _, side in drifting) if drifting else 0.0,
+        disturbed=of_machine and bool(row.disturbed),
+        alternate=row.alternate,
+    )
 
 
 def _of_pairs(confidence: float) -> Estimating:
@@ -346,8 +457,9 @@ def _with_estimate(effect: Effect, estimate: RatioEstimate, doubts: Sequence[Not
     )
 
 
-def _judged_rows(rows: Sequence[ComparedRow], margin: float, confidence: float) -> tuple[Effect, ...]:
+def _judged_rows(compared: Iterable[ComparedRow], margin: float, confidence: float) -> tuple[Effect, ...]:
     """Disturbed launches are left out of the false-discovery control, where they would hide other effects."""
+    rows = list(compared)
     deciding = [r.estimate.p_value for r in rows if r.estimate is not None and not r.disturbed]
     q_values = iter(benjamini_hochberg(deciding))
     found = []

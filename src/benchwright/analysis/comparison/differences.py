@@ -8,27 +8,34 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from benchwright.analysis.comparison.comparable import ComparableResult, ComparableRun, comparable
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.comparison import Difference
 from benchwright.core.machine import Machine
-from benchwright.core.metric import describes_work
-from benchwright.core.run import Result, Run
+from benchwright.core.run import Run
 
 _ABSENT = "not set"
 
 
 def differences(control: Run, treatment: Run) -> tuple[Difference, ...]:
     """Severe ones first: another machine, or a benchmark of the same name that does something else."""
-    found = [*_machine(control.machine, treatment.machine)]
-    found += _changed({"workers": (control.workers, treatment.workers)}, severe=False)
+    return differences_between(comparable(control, ()), comparable(treatment, ()))
+
+
+def differences_between(control: ComparableRun, treatment: ComparableRun) -> tuple[Difference, ...]:
+    runs = control.run, treatment.run
+    found = [*_machine(runs[0].machine, runs[1].machine)]
+    found += _changed({"workers": (runs[0].workers, runs[1].workers)}, severe=False)
     chosen = len(control.results) == len(treatment.results) == 1
     others = {r.benchmark.name: r for r in treatment.results}
     for before in control.results:
         after = treatment.results[0] if chosen else others.get(before.benchmark.name)
         if after is not None:
-            found += _benchmark(before.benchmark, after.benchmark)
-            found += _changed(_facts(before, after), severe=False)
-    found += _packages(control.packages, treatment.packages)
+            if before.benchmark != after.benchmark:
+                found += _benchmark(before.benchmark, after.benchmark)
+            if before.work:
+                found += _changed(_facts(before, after), severe=False)
+    found += _packages(runs[0].packages, runs[1].packages)
     return tuple(sorted(found, key=lambda d: not d.severe))
 
 
@@ -89,12 +96,9 @@ def _benchmark(before: Benchmark, after: Benchmark) -> Iterable[Difference]:
         yield from _changed(pair, severe=False)
 
 
-def _facts(before: Result, after: Result) -> dict[str, tuple[object, object]]:
+def _facts(before: ComparableResult, after: ComparableResult) -> dict[str, tuple[object, object]]:
     """Work of an item according to both sides: rates of items of different work cannot be compared."""
-    old, new = (
-        {m.metric: m.samples[-1] for x in r.counted for m in x.measurements if describes_work(m.metric) and m.samples}
-        for r in (before, after)
-    )
+    old, new = before.work, after.work
     return {f"{before.benchmark.name}: {name}": (f"{old[name]:g}", f"{new[name]:g}") for name in old if name in new}
 
 

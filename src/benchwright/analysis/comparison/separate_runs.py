@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchwright.analysis.statistics.drift import drift_of
+from benchwright.analysis.statistics.ratio_tests import FEWEST_TOGETHER
 
 # Clocks, other tenants, temperature, the layout of memory and code: on a quiet machine an unchanged program rarely differs
 # by more than this between two runs, so a single step of 5 % between them gets no verdict.
@@ -37,6 +38,23 @@ def steadiness(values: Sequence[float]) -> Steadiness:
     return Steadiness(max(levels) - min(levels), max(logs) - min(logs), _drift(values))
 
 
+def steadinesses(rows: Sequence[Sequence[float]]) -> list[Steadiness]:
+    """`steadiness` of many; the same to the last bit."""
+    if len(rows) < FEWEST_TOGETHER:
+        return [steadiness(values) for values in rows]
+    from benchwright.analysis.statistics import many_rows  # numpy
+
+    found: dict[int, Steadiness] = {}
+    for places in many_rows.by_length([(row,) for row in rows]).values():
+        same = [rows[place] for place in places]
+        logs = many_rows.logs_of(same)
+        spreads = logs.max(axis=1) - logs.min(axis=1)
+        columns = (many_rows.level_ranges(logs), spreads, many_rows.may_drift(same))
+        for place, wandered, spread, may_drift in zip(places, *(each.tolist() for each in columns), strict=True):
+            found[place] = Steadiness(wandered, spread, _drift(rows[place]) if may_drift else None)
+    return [found.get(place) or steadiness(values) for place, values in enumerate(rows)]
+
+
 def allowance(sides: Sequence[Steadiness], run_to_run: float | None) -> float:
     """The least difference that counts, as a logarithm; for a side that drifts, the whole range of its launches.
 
@@ -44,7 +62,7 @@ def allowance(sides: Sequence[Steadiness], run_to_run: float | None) -> float:
     """
     if run_to_run is None:
         return max((side.spread for side in sides if side.drift), default=0.0)
-    return max(math.log1p(run_to_run), *(side.spread if side.drift else side.wandered for side in sides))
+    return max([math.log1p(run_to_run), *(side.spread if side.drift else side.wandered for side in sides)])
 
 
 def _drift(values: Sequence[float]) -> str | None:

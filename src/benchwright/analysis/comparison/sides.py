@@ -7,7 +7,7 @@ of steps, such a metric is taken at the last step they all reached, or over the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -17,6 +17,7 @@ from benchwright.core.aggregates import has_answer
 from benchwright.core.conditions import DISTURBING
 from benchwright.core.launches import noted_of
 from benchwright.core.measurement import Measurement, in_order
+from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result
 
@@ -26,6 +27,19 @@ _OF_THE_COURSE = ("last", "min", "max")  # depend on how far a launch got, trend
 _OF_THE_WHOLE = ("count", "total", "first")  # do not depend on it, or are meant to
 _TREND = 0.01
 _MOST_LOOKED_AT = 60  # values of a launch
+
+
+class MeasuredMetric(Protocol):
+    @property
+    def metric(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def unit(self) -> str | None: ...
+    @property
+    def direction(self) -> Direction: ...
+    @property
+    def labels(self) -> dict[str, str]: ...
 
 
 class Side(NamedTuple):
@@ -38,12 +52,17 @@ class Side(NamedTuple):
     def first(self) -> Measurement:
         return next(iter(self.launches.values()))
 
+    @property
+    def terms(self) -> list[tuple[str | None, Direction]]:
+        """Units and directions, of which there should be one."""
+        return list(dict.fromkeys((m.unit, m.direction) for m in self.launches.values()))
+
 
 class Values(NamedTuple):
     """One value per launch for both sides, in order; `basis` says over which steps, if that was a choice."""
 
-    control: list[float]
-    treatment: list[float]
+    control: Sequence[float]
+    treatment: Sequence[float]
     basis: str | None = None
     blocks: tuple[int, ...] = ()  # of pairs; empty if all of them were left out
 
@@ -82,10 +101,12 @@ def values_of(control: Side, treatment: Side, paired: bool, left_out: Collection
 
 def _add(sides: dict[MetricKey, Side], launch: Launch, place: int, workers: int | None) -> None:
     for m in launch.measurements:
-        if m.samples:
-            key = (m.metric, m.source, tuple(sorted(m.labels.items())))
-            if m.value is not None or has_answer(m.aggregate, workers):
-                sides.setdefault(key, Side({}, workers)).launches[place] = m
+        if m.samples and (m.value is not None or has_answer(m.aggregate, workers)):
+            sides.setdefault(key_of(m.metric, m.source, m.labels), Side({}, workers)).launches[place] = m
+
+
+def key_of(metric: str, source: str, labels: Mapping[str, str]) -> MetricKey:
+    return metric, source, tuple(sorted(labels.items())) if labels else ()
 
 
 def _at_equal_steps(
@@ -108,14 +129,26 @@ def _at_equal_steps(
 
 def _depends_on_length(every: Sequence[Measurement]) -> bool:
     first = every[0]
-    if first.source not in _PROGRAMS_OWN or first.aggregate in _OF_THE_WHOLE:
-        return False
-    return first.aggregate in _OF_THE_COURSE or 2 * sum(map(_trends, every)) > len(every)
+    if not counts_by_trend(first.source, first.aggregate):
+        return may_depend_on_length(first.source, first.aggregate)
+    return 2 * sum(trends(thinned_course(m)) for m in every) > len(every)
 
 
-def _trends(m: Measurement) -> bool:
+def may_depend_on_length(source: str, aggregate: str) -> bool:
+    return source in _PROGRAMS_OWN and aggregate not in _OF_THE_WHOLE
+
+
+def counts_by_trend(source: str, aggregate: str) -> bool:
+    """Whether it depends on how far launches got only if most of them show a trend."""
+    return may_depend_on_length(source, aggregate) and aggregate not in _OF_THE_COURSE
+
+
+def thinned_course(m: Measurement) -> Sequence[float]:
     values = in_order(m)
-    thin = values[:: -(-len(values) // _MOST_LOOKED_AT)]
+    return values[:: -(-len(values) // _MOST_LOOKED_AT) or 1]
+
+
+def trends(thin: Sequence[float]) -> bool:
     return len(thin) >= FEWEST and trend_chance(thin) <= _TREND
 
 
@@ -124,33 +157,28 @@ def _cut(m: Measurement, start: int, stop: int) -> Measurement:
     return msgspec.structs.replace(m, warmup_samples=course[:start], samples=course[start:stop])
 
 
-def alike(control: Side, treatment: Side) -> bool:
-    """Whether all launches of both measure in the same unit, in the same direction."""
-    return len({(m.unit, m.direction) for side in (control, treatment) for m in side.launches.values()}) == 1
-
-
 def key_words(key: MetricKey) -> str:
     """`rate [device 0]`."""
     labels = ", ".join(f"{label} {value}" for label, value in key[2] if label != "loop")
     return f"{key[0]} [{labels}]" if labels else key[0]
 
 
-Sides = Mapping[MetricKey, Side]
+def noted(before: Result, after: Result) -> list[Note]:
+    """The notes of both sides' launches."""
+    names = names_of_sides(before.benchmark.name, after.benchmark.name)
+    return [
+        note.about(name)
+        for name, result in zip(names, (before, after), strict=True)
+        for note in noted_of(result.launches)
+    ]
 
 
-def noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
-    """The notes of both sides' launches. For separate runs the effects themselves carry the disturbances."""
-    found = []
-    for result, side in ((before, "control"), (after, "treatment")):
-        name = (
-            result.benchmark.name
-            if before.benchmark.name != after.benchmark.name
-            else f"{result.benchmark.name}, {side}"
-        )
-        launches = result.launches if paired else [_without_disturbances(launch) for launch in result.launches]
-        found += [note.about(name) for note in noted_of(launches)]
-    return found
+def names_of_sides(before: str, after: str) -> tuple[str, str]:
+    return (before, after) if before != after else (f"{before}, control", f"{after}, treatment")
 
 
-def _without_disturbances(launch: Launch) -> Launch:
+def without_disturbances(launch: Launch) -> Launch:
+    """For separate runs, whose effects themselves carry the disturbances."""
+    if not launch.notes:
+        return launch
     return msgspec.structs.replace(launch, notes=tuple(n for n in launch.notes if n.kind not in DISTURBING))

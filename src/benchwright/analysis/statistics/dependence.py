@@ -54,14 +54,21 @@ def widening(*series: Sequence[float]) -> float:
     Several series (both sides of a comparison) are pooled. Few launches underestimate their correlation, hence the factor
     1 + 1/n; the rest is the textbook inflation of an AR(1) process.
     """
-    used = [s for s in series if len(s) >= FEWEST]
-    count = sum(map(len, used))
+    return pooled_widening([(len(s), neighbour_correlation(s)) for s in series if len(s) >= FEWEST])
+
+
+def pooled_widening(series: Sequence[tuple[int, float]]) -> float:
+    """The same from the length and the correlation of each."""
+    count, total = 0, 0.0
+    for length, correlation in series:
+        count += length
+        total += length * correlation
     if not count:
         return 1.0
-    correlation = sum(len(s) * neighbour_correlation(s) for s in used) / count
+    correlation = total / count
     if correlation <= _LEAST_CORRELATION:
         return 1.0
-    return _inflation(correlation * (1 + len(used) / count))
+    return _inflation(correlation * (1 + len(series) / count))
 
 
 def interval_widening(values: Sequence[float]) -> float:
@@ -88,7 +95,11 @@ def correlation_chance(values: Sequence[float]) -> float:
     n = len(values)
     if n < FEWEST:
         return 1.0
-    ratio = 2 * (1 - neighbour_correlation(values))
+    return bartels_chance(2 * (1 - neighbour_correlation(values)), n)
+
+
+def bartels_chance(ratio: float, n: int) -> float:
+    """Of von Neumann's ratio of the ranks of `n` values."""
     if n in _SMALL_BARTELS:
         steps, chance = _SMALL_BARTELS[n]
         return chance if ratio * n * (n * n - 1) / 12 <= steps + 1e-9 else 1.0

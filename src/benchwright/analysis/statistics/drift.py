@@ -47,8 +47,8 @@ def change(values: Sequence[float]) -> float:
 
 
 LEAST_LAUNCHES = 3  # on each side of the change: two similar ones are too likely by chance
-_ROUNDING = 1e-12  # a smaller spread, of values of at most 1, comes from rounding
-_FAR = 5.0  # robust standard deviations; values further out are clipped, so that no spike makes a level
+ROUNDING = 1e-12  # a smaller spread, of values of at most 1, comes from rounding
+FAR = 5.0  # robust standard deviations; values further out are clipped, so that no spike makes a level
 
 
 class LevelChange(NamedTuple):
@@ -102,5 +102,5 @@ def _without_spikes(values: Sequence[float]) -> list[float]:
     largest = max(map(abs, values)) or 1.0
     small = [v / largest for v in values]
     median = statistics.median(small)
-    reach = _FAR * 1.4826 * statistics.median(abs(v - median) for v in small)
-    return [min(max(v, median - reach), median + reach) for v in small] if reach > _ROUNDING else small
+    reach = FAR * 1.4826 * statistics.median(abs(v - median) for v in small)
+    return [min(max(v, median - reach), median + reach) for v in small] if reach > ROUNDING else small

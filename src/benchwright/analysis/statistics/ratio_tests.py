@@ -24,6 +24,7 @@ from benchwright.analysis.statistics.distributions import (
 from benchwright.core.summary import Interval
 
 FEWEST_FOR_RANKS = 12  # pairs; with fewer, ranks are too coarse for 99 % and Student's t takes over
+FEWEST_TOGETHER = 40  # rows; for fewer, numpy is not worth loading
 _MOST_VALUES = 200  # per side; more are condensed to evenly ranked ones, for speed
 
 
@@ -52,6 +53,27 @@ def unpaired_ratio(control: Sequence[float], treatment: Sequence[float], confide
     if ordered[0] <= null <= ordered[-1]:
         return found
     return found._replace(p_value=min(found.p_value, _welch(before, after, found.interval.widened)))
+
+
+def unpaired_ratios(sides: Sequence[tuple[Sequence[float], Sequence[float]]], confidence: float) -> list[RatioEstimate]:
+    """`unpaired_ratio` of many comparisons; the same to the last bit."""
+    if len(sides) < FEWEST_TOGETHER:
+        return [unpaired_ratio(*both, confidence) for both in sides]
+    from benchwright.analysis.statistics import many_rows  # numpy
+
+    found: dict[int, RatioEstimate] = {}
+    for (n, m), rows in many_rows.by_length(sides).items():
+        before, after = (many_rows.logs_of([sides[row][side] for row in rows]) for side in (0, 1))
+        ranked = many_rows.ranked_ratios(before, after, _mann_whitney_outside(n, m, confidence))
+        chances = {few: min(1.0, 2 * mann_whitney_at_most(few, n, m)) for few in set(ranked.fewest.tolist())}
+        for row, middle, low, high, factor, fewest, apart in zip(rows, *(c.tolist() for c in ranked), strict=True):
+            interval = Interval(exp_or_inf(low), exp_or_inf(high), factor)
+            chance = chances[fewest]
+            if apart:
+                ours, theirs = ([math.log(v) for v in side] for side in sides[row])
+                chance = min(chance, _welch(ours, theirs, factor))
+            found[row] = RatioEstimate(exp_or_inf(middle), interval, chance)
+    return [found.get(row) or unpaired_ratio(*both, confidence) for row, both in enumerate(sides)]
 
 
 def paired_ratio(control: Sequence[float], treatment: Sequence[float], confidence: float) -> RatioEstimate:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from benchwright.report.document import Cell, Column, ReportTable, Row
 from benchwright.report.text.one_line import titled
 
+_PLAIN = Cell()
 _BADGES = ("status", "verdict", "state")
 # What a parser would drop or refuse, what UTF-8 cannot hold, and what turns the direction of the text around it.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
@@ -51,7 +52,11 @@ def html_table(table: ReportTable, class_: str = "plain", at: str = "") -> Marku
     labelled = (
         _LABELLED if names else [c.title for c in shown.columns if c.title != "benchmark"] if class_ == _CARDS else ()
     )
-    rows = "".join(_row(row, shown.columns, names, at, labelled) for row in shown.rows)
+    starts = [
+        None if column.sort else _start(_PLAIN, column, names, labelled, first=i == 0)
+        for i, column in enumerate(shown.columns)
+    ]
+    rows = "".join([_row(row, shown.columns, starts, names, at, labelled) for row in shown.rows])
     kind = f' class="{class_}"' if class_ else ""
     below = "".join(f"<p>{escaped(text)}</p>" for text in (*shown.in_common, *shown.notes))
     caption = f"<caption>{below}</caption>" if below else ""
@@ -67,9 +72,23 @@ def _head(column: Column, names: Mapping[str, str], *, can_sort: bool) -> str:
     return f'<th scope="col"{kind}{_hint(column.hint)}>{title}</th>'
 
 
-def _row(row: Row, columns: tuple[Column, ...], names: Mapping[str, str], at: str, labelled: Sequence[str]) -> str:
+def _row(
+    row: Row,
+    columns: tuple[Column, ...],
+    starts: Sequence[str | None],
+    names: Mapping[str, str],
+    at: str,
+    labelled: Sequence[str],
+) -> str:
+    """`starts`: how the plain cells of each column begin, so that most cells need no more than their text."""
     mark = f' data-status="{escaped(row.mark)}"' if row.mark else ""
-    cells = [_cell(cell, columns[i], names, at, labelled, first=i == 0) for i, cell in enumerate(row.cells)]
+    cells = []
+    for i, cell in enumerate(row.cells):
+        start = starts[i]
+        if start is None or cell.is_more_than_text:
+            cells.append(_cell(cell, columns[i], names, at, labelled, first=i == 0))
+        else:
+            cells.append(f"{start}{escaped(cell.text)}</{start[1:3]}>")
     if row.rest is not None:
         span = max(1, len(columns) - len(row.cells))
         cells.append(f'<td class="why" colspan="{span}">{escaped(row.rest)}</td>')
@@ -79,6 +98,12 @@ def _row(row: Row, columns: tuple[Column, ...], names: Mapping[str, str], at: st
 def _cell(
     cell: Cell, column: Column, names: Mapping[str, str], at: str, labelled: Sequence[str], *, first: bool
 ) -> str:
+    start = _start(cell, column, names, labelled, first=first)
+    badge = bool(cell.mark) and column.title in _BADGES
+    return f"{start}{_content(cell, column, at, badge)}</{start[1:3]}>"
+
+
+def _start(cell: Cell, column: Column, names: Mapping[str, str], labelled: Sequence[str], *, first: bool) -> str:
     badge = bool(cell.mark) and column.title in _BADGES
     named = first and column.quoted
     kind = _classes(
@@ -89,7 +114,7 @@ def _cell(
     )
     label = f' data-label="{escaped(column.title)}"' if column.title in labelled else ""
     tag, scope = ("th", ' scope="row"') if named else ("td", "")
-    return f"<{tag}{scope}{_hint(cell.hint)}{_sorted(cell, column)}{label}{kind}>{_content(cell, column, at, badge)}</{tag}>"
+    return f"<{tag}{scope}{_hint(cell.hint)}{_sorted(cell, column)}{label}{kind}>"
 
 
 def _content(cell: Cell, column: Column, at: str, badge: bool) -> str:

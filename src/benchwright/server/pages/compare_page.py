@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from benchwright.analysis.comparison.comparable import ComparableResult, ComparableRun
 from benchwright.core.comparison import Comparison, Effect
 from benchwright.core.errors import InvalidInput
+from benchwright.core.redacted import without_secrets
 from benchwright.core.run import Run
+from benchwright.core.secrets import redact_text
+from benchwright.core.status import Status
 from benchwright.report.comparison import count_words, doubt_texts, warnings
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of
 from benchwright.report.figures.run import comparison_picture
 from benchwright.report.figures.text import spark_of
 from benchwright.report.tables.comparison import FIELDS, Compared, small_print, sorted_effects
 from benchwright.report.text.numbers import moment
-from benchwright.results.compare import compare_runs
+from benchwright.results.compare import ChosenMetrics, compare_separate
 from benchwright.server.pages.frame import Archive, Asked, FormField, PageBlock, page
-from benchwright.server.pages.run_pages import run_table, shown_run
+from benchwright.server.pages.run_pages import run_table, with_own_folder
 from benchwright.server.queries import recent_values, runs_called, series_of_run
 from benchwright.store.base import RunFilter
 from benchwright.store.run_document import plain
@@ -54,20 +60,19 @@ def compare(archive: Archive, asked: Asked) -> str:
         blocks = [_newest_runs(archive, asked, words)]
         about = ["Choose two runs, by name or id, or baselines: baseline:NAME."]
         return page(archive, asked, "Compare", blocks, about=about, fields=fields)
-    control, treatment = _loaded(archive, words)
+    both = _loaded(archive, words)
+    control, treatment = (each.run for each in both)
     heading = f"{control.id} → {treatment.id}"
     sides = PageBlock(
         pairs=[_side("Control", control), _side("Treatment", treatment)], links=_links(asked, control, treatment)
     )
+
+    def whole() -> tuple[Run, Run]:
+        return archive.store.load(control.unique_id), archive.store.load(treatment.unique_id)
+
     try:
-        found = compare_runs(
-            [control, treatment],
-            between=None,
-            margin=None,
-            metrics=(),
-            all_metrics=asked.word("all") == "1",
-            anyway=False,
-        )[0]
+        chosen = ChosenMetrics(both[0], (), asked.word("all") == "1")
+        found = compare_separate(*both, whole, chosen)
     except InvalidInput as error:
         about = [error.what, "Across machines there are only ratios, without a verdict."]
         links = [("machines side by side", asked.link("/machines/compare"))]
@@ -76,7 +81,7 @@ def compare(archive: Archive, asked: Asked) -> str:
     return page(archive, asked, heading, blocks, about=[count_words(found)], fields=fields)
 
 
-def _loaded(archive: Archive, words: tuple[str, str]) -> list[Run]:
+def _loaded(archive: Archive, words: tuple[str, str]) -> tuple[ComparableRun, ComparableRun]:
     """Control and treatment; InvalidInput names what there is no run of, or several."""
     known = runs_called(archive.store, [word.removeprefix(_BASELINE) for word in words])
     uids = []
@@ -89,12 +94,32 @@ def _loaded(archive: Archive, words: tuple[str, str]) -> list[Run]:
             remedy = "see the lists of runs and baselines"
             raise InvalidInput(f"there is no run or baseline '{word}'", where="compare", remedy=remedy)
         uids += found
-    loaded = {
-        plain(run.unique_id): shown_run(archive, run) for run in archive.store.load_all(list(dict.fromkeys(uids)))
-    }
+    loaded = {plain(each.run.unique_id): each for each in archive.store.comparables(list(dict.fromkeys(uids)))}
     if missing := [uid for uid in uids if uid not in loaded]:
         raise InvalidInput(f"the run '{missing[0]}' is damaged", where="compare", remedy="see: benchwright store check")
-    return [loaded[uid] for uid in uids]
+    control, treatment = (replace(loaded[uid], run=with_own_folder(archive, loaded[uid].run)) for uid in uids)
+    return _without_secrets(control, treatment), _without_secrets(treatment, control)
+
+
+def _without_secrets(run: ComparableRun, other: ComparableRun) -> ComparableRun:
+    """Of a benchmark that is the same on both sides only the name is shown, and how it ended."""
+    alone = len(run.results) == len(other.results) == 1
+    others = {each.benchmark.name: each.benchmark for each in other.results}
+
+    def shown(result: ComparableResult) -> ComparableResult:
+        benchmark, ending = result.benchmark, result.ending
+        same = other.results[0].benchmark if alone else others.get(benchmark.name)
+        name = redact_text(benchmark.name)
+        if benchmark != same:
+            benchmark = without_secrets(benchmark)
+        if name != benchmark.name:
+            benchmark = replace(benchmark, name=name)
+        if ending.failed or ending.status is not Status.OK:
+            ending = replace(ending, why=redact_text(ending.why), first_failure=redact_text(ending.first_failure))
+        unchanged = benchmark is result.benchmark and ending is result.ending
+        return result if unchanged else replace(result, benchmark=benchmark, ending=ending)
+
+    return replace(run, results=tuple(map(shown, run.results)))
 
 
 def _newest_runs(archive: Archive, asked: Asked, words: Sequence[str]) -> PageBlock:
@@ -125,14 +150,18 @@ def _links(asked: Asked, control: Run, treatment: Run) -> list[tuple[str, str]]:
 
 
 def _numbers(archive: Archive, asked: Asked, found: Comparison, treatment: Run) -> PageBlock:
-    beside = _Beside(_histories(archive, treatment, found.effects), asked)
-    picture = comparison_picture(found) if len(found.effects) <= _MOST_DRAWN else None
+    effects = sorted_effects(found.effects)
+    beside = _Beside(_histories(archive, treatment, effects), asked)
+    picture = comparison_picture(found) if len(effects) <= _MOST_DRAWN else None
     return PageBlock(
-        "Numbers", table=_table(found, beside), empty="Nothing could be compared.", figures=[picture] if picture else []
+        "Numbers",
+        table=_table(found, effects, beside),
+        empty="Nothing could be compared.",
+        figures=[picture] if picture else [],
     )
 
 
-def _table(found: Comparison, beside: _Beside) -> ReportTable:
+def _table(found: Comparison, effects: Sequence[Effect], beside: _Beside) -> ReportTable:
     def of_effect(cell: Callable[[Effect], Cell]) -> Callable[[Compared], Cell]:
         return lambda x: Cell() if x.effect is None else cell(x.effect)
 
@@ -141,12 +170,12 @@ def _table(found: Comparison, beside: _Beside) -> ReportTable:
         Field(Column("remarks"), of_effect(lambda e: Cell("; ".join(small_print(e))))),
     ]
     shown = [field for field in FIELDS if field.column.title]
-    return table_of([*shown, *added], [Compared(found, effect) for effect in sorted_effects(found.effects)])
+    return table_of([*shown, *added], [Compared(found, effect) for effect in effects])
 
 
 def _histories(archive: Archive, run: Run, effects: Sequence[Effect]) -> dict[_Key, tuple[str, Sequence[float]]]:
     """The latest points of what was compared, regressions first where there are too many."""
-    wanted = [_key(e.benchmark, e.metric, e.labels) for e in sorted_effects(effects)]
+    wanted = [_key(e.benchmark, e.metric, e.labels) for e in effects]
     of_run = series_of_run(archive.store, run.unique_id)
     ids = {_key(benchmark, metric, labels): found for found, benchmark, metric, labels in of_run}
     chosen = [key for key in wanted if key in ids][:_MOST_HISTORIES]

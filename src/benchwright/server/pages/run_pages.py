@@ -110,12 +110,17 @@ def run_page(archive: Archive, asked: Asked, uid: str) -> str:
 
 
 def shown_run(archive: Archive, run: Run) -> Run:
-    """The run without secrets. Its folder is believed only if it is one of this machine: others could name any file here."""
+    """The run without secrets, and without a folder of another machine."""
+    return run_without_secrets(with_own_folder(archive, run))
+
+
+def with_own_folder(archive: Archive, run: Run) -> Run:
+    """Its folder is believed only if it is one of this machine: others could name any file here."""
     try:
         own = bool(run.folder) and Path(os.path.realpath(run.folder)).parent == Path(os.path.realpath(archive.runs))
     except (OSError, ValueError):  # what no path can hold, such as NUL
         own = False
-    return run_without_secrets(run if own else replace(run, folder=NOWHERE))
+    return run if own else replace(run, folder=NOWHERE)
 
 
 def _folder_words(run: Run) -> str:
