@@ -18,6 +18,7 @@ from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
 SHARED_NODE = "shared_node"
+AFFINITY = "affinity"  # disturbs nothing by itself: only launches that could use other numbers of cores do not compare
 # Kinds of Note that make a launch's time say as much about the machine as about the program.
 DISTURBING = {
     "busy": "ran while the machine was busy",
@@ -57,6 +58,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     took_turns: bool = False  # several threads or processes waited, one after the other
     waited_share: float | None = None  # of its time, as far as is known
     clocks: Mapping[str, float] = {}  # of each GPU, in MHz
+    allowed: str = ""  # how many of the node's cores it could use, if not all
 
 
 class Scheduled(NamedTuple):
@@ -119,6 +121,7 @@ def conditions_of(launch: Launch) -> Conditions:
             for m in launch.measurements
             if m.metric == "gpu.clock" and m.samples
         },
+        allowed=next((note.evidence or "" for note in launch.notes if note.kind == AFFINITY), ""),
     )
 
 
@@ -166,6 +169,9 @@ def _undecided(conditions: Sequence[Conditions], notes: Sequence[Note] = ()) -> 
 def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
     """How the conditions of two sets of launches differ; None if they were alike as far as is known."""
     sides = [[conditions_of(launch) for launch in side] for side in (ours, theirs)]
+    allowed = [", ".join(sorted({c.allowed or "all" for c in side})) for side in sides]
+    if all(sides) and allowed[0] != allowed[1]:
+        return Note(text=f"could use different numbers of cores: {allowed[0]} and {allowed[1]}", kind=AFFINITY)
     disturbed = [_undecided(side) for side in sides]
     shares = [_median([c.cpu_share for c in side if c.cpu_share is not None]) for side in sides]
     # Without other load, a low share only means that a program's own threads waited for each other.

@@ -49,7 +49,7 @@ from benchwright.analysis.statistics.ratio_tests import (
 )
 from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.comparison import Comparison, Effect, Verdict
-from benchwright.core.conditions import undecided, unlike
+from benchwright.core.conditions import AFFINITY, undecided, unlike
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import CPU_TIME, Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
@@ -297,7 +297,10 @@ def _of_separate_runs(
     ]
 
     # The treatment itself may make a GPU lower its clock: a doubt, but no reason to withhold a verdict.
-    other = None if disturbed else unlike(before.counted, after.counted)
+    other = unlike(before.counted, after.counted)
+    if other is not None and other.kind == AFFINITY:
+        disturbed.append(other)
+    other = None if disturbed else other
 
     def estimating(effect: Effect, values: Values) -> ComparedRow:
         of_machine = is_of_the_machine(effect.metric, effect.unit)
