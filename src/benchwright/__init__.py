@@ -41,6 +41,9 @@ def run(
     command line (`timeout="10m"`), or as numbers. `progress`: show it on stderr, or below a notebook's cell; None: only
     in a notebook. `cache_dir`: another name of `base`.
 
+    With `on="slurm", nodes=4`, independent benchmarks share the nodes: the run has the results of all, each with the label
+    `node`, and its `folder` names the folders of all nodes. Benchmarks that no node could measure are a RuntimeWarning.
+
     A benchmark that fails is part of the result. Wrong input raises `benchwright.core.errors.InvalidInput`; an option
     that does not apply to the target is wrong input. What went wrong besides is a RuntimeWarning.
     """

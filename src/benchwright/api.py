@@ -14,7 +14,7 @@ from benchmodels.build.labels import kept_labels
 from benchwright import results as kept
 from benchwright import runner
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
 from benchwright.core.run import Result, Run
 from benchwright.options.keywords import RunOptions, Text
 from benchwright.options.table import OPTIONS
@@ -29,6 +29,7 @@ from benchwright.runner.requests import SEARCH, order_of, values_of
 from benchwright.runner.run import run as run_order
 from benchwright.runner.terminal import PlainLines, surface_of
 from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.fan_out_folder import NODE, read_parts
 
 if TYPE_CHECKING:
     from benchwright.core.comparison import Comparison
@@ -63,7 +64,10 @@ class ShownRun(Run, frozen=True, kw_only=True, eq=False):
         return run_cell(self._report()) + (comparison_cell(comparisons) if comparisons else "")
 
     def result(self, name: str) -> ShownResult:
-        found = Run.result(self, name)
+        """Of a run on several nodes, the name may lack the node."""
+        on_nodes = {f"{name} on {r.benchmark.labels.get(NODE)}" for r in self.results}
+        called = next((r.benchmark.name for r in self.results if r.benchmark.name in on_nodes), name)
+        found = Run.result(self, called)
         return ShownResult(**_fields(found, Result), run=replace(self, results=(found,)))
 
     def __eq__(self, other: object) -> bool:
@@ -138,10 +142,23 @@ def run(
     return _watched(order, progress)
 
 
+def _made(order: RunOrder, watching: _Watching) -> Run:
+    """One run; of several nodes that shared the work, all of theirs as one."""
+    if not order.may_fan_out or (fan_out := runner.fan_out.fan_out_of(order)) is None:
+        return run_order(order, watching)
+    end = runner.fan_out.run_on_nodes(fan_out, watching)
+    runs = kept.fan_outs.runs_of(end.folder)
+    if end.missing:
+        watching.on_trouble(f"not measured: {', '.join(end.missing)}; run --resume={end.folder.name} goes on with them")
+    if not runs:
+        raise CannotMeasure("; ".join(watching.troubles))
+    return kept.fan_outs.joint_run(runs, read_parts(end.folder))
+
+
 def _watched(order: RunOrder, progress: bool | None, executor: Executor | None = None) -> ShownRun:
     with _Watching(progress) as watching:
         if executor is None:
-            made = run_order(order, watching)
+            made = _made(order, watching)
         else:
             with executor:
                 made = run_order(order, watching, executor=executor)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -133,3 +135,26 @@ def test_a_run_beside_jobs_of_others_is_marked_to_the_end(slurm, running):
         assert mark["figure"] == f"job {other}"
     assert "shared its node" in slurm("report").stdout  # from the streams
     running.call("scancel", ours, other)
+
+
+def test_a_launch_that_may_use_only_some_of_a_nodes_cores_is_marked_to_the_end(slurm, running):
+    """As where a scheduler gives a part of a node; here srun starts everything on one core."""
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("there is only one core")
+    real = running.call("sh", "-c", "command -v srun").strip()
+    code = f"import os, sys\nwords = sys.argv[1:]\nat = next(n for n, w in enumerate(words) if not w.startswith('-'))\nos.execv({real!r}, [{real!r}, *words[:at], 'taskset', '-c', '0', *words[at:]])\n"
+    (slurm.cwd / "srun").write_text(f"#!{sys.executable}\n{code}")
+    (slurm.cwd / "srun").chmod(0o755)
+    narrow = {"PATH": f"{slurm.cwd}:{os.environ['PATH']}"}
+    words = ("run", "--on", "slurm", "--slurm", "--time=10 -w n1", "--repeat", "6", "--", "sleep", "0.05")
+    shown = slurm(*words, env=narrow).stdout
+    cores = f"1 of {os.cpu_count()}"
+    assert re.search(rf"could use only some of the machine's cores \([^)]*{cores}", " ".join(shown.split()))
+    first = slurm.last_run()
+    [result] = json.loads((first / "run.json").read_text())["results"]
+    for launch in result["launches"]:
+        assert [note["figure"] for note in launch["notes"] if note["kind"] == "affinity"] == [cores]
+    slurm(*words)
+    second = slurm.last_run()
+    compared = slurm("compare", first.name, second.name, "--anyway", code=None).stdout
+    assert f"could use different numbers of cores: {cores} and all" in " ".join(compared.split())

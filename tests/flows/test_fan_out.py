@@ -18,6 +18,8 @@ from command_line import CommandLine
 from processes import kill
 from slurm_cluster import SlurmCluster, start_slurm_cluster, wait_until
 
+import benchwright
+
 pytestmark = pytest.mark.xdist_group("slurm flows")
 ON_TWO = ("--on", "slurm:main", "--nodes", "2", "--slurm", "--time=10")
 
@@ -157,3 +159,62 @@ def test_what_was_measured_is_not_repeated_by_resuming(slurm, running, number):
     assert measured(slurm) == dict.fromkeys(scripts, 1)
     assert ran(slurm) == "abccdde"
     assert sorted(nodes_in(done.stdout)) == scripts
+
+
+def marks_of(bw: CommandLine) -> dict[str, set[str]]:
+    """By node the jobs of others that launches were marked with; "": they were not."""
+    found: dict[str, set[str]] = {}
+    for run in runs_of(bw):
+        for launch in (launch for result in run["results"] for launch in result["launches"]):
+            marks = [note["figure"] for note in launch["notes"] if note["kind"] == "shared_node"] or [""]
+            found.setdefault(run["labels"]["node"], set()).update(marks)
+    return found
+
+
+def test_nodes_of_an_allocation_that_the_user_has_share_a_queue_and_stay_the_users(slurm, running):
+    """Another job on one of them marks what was measured there, and only that."""
+    small = ("sbatch", "--parsable", "--mem=100", "--time=5", "--output=/dev/null", "--wrap=sleep 300")
+    ours = running.call(*small, "--nodes=2", "--ntasks-per-node=1").strip()
+    other = running.call(*small, "--nodelist=n1", "--ntasks=1").strip()
+    wait_until(lambda: running.call("squeue", "--noheader", "--format=%T").split() == ["RUNNING"] * 2, "both run")
+    scripts = write_scripts(slurm, "abcd", "time.sleep(0.3)")
+    done = slurm("run", *scripts, "--on", f"slurm:job={ours}")
+    assert measured(slurm) == dict.fromkeys(scripts, 1)
+    assert set(nodes_in(done.stdout).values()) == {"n1", "n2"}
+    assert marks_of(slurm) == {"n1": {f"job {other}"}, "n2": {""}}
+    assert sorted(running.jobs()) == sorted([ours, other])
+    (slurm.cwd / "ran").unlink()
+    done = slurm("run", *scripts, "--on", f"slurm:job={ours}", "--nodes", "1")  # one run, on the first
+    assert nodes_in(done.stdout) == {}
+    assert ran(slurm) == "abcd"
+    too_few = slurm("run", *scripts, "--on", f"slurm:job={ours}", "--nodes", "3", code=3)
+    assert f"job {ours} has 2 nodes, and --nodes asks for 3" in too_few.stderr
+    running.call("scancel", ours, other)
+
+
+def test_python_gets_one_run_over_all_nodes(slurm, running, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", running.environment["SLURM_CONF"])
+    entry = "{inherits: _defaults, definition: ., plan: {method: njobs, n: 1}}"
+    (slurm.cwd / "suite.yaml").write_text("".join(f"{name}: {entry}\n" for name in "abc"))
+    loop = "import time\nfrom benchprobe import iterate\nfor _ in iterate('train', range(20), batch_size=1): time.sleep(0.02)\n"
+    (slurm.cwd / "main.py").write_text(loop)
+    how = {"on": "slurm:main", "nodes": 2, "slurm": "--time=10", "repeat": 2, "use_current_env": True}
+    made = benchwright.run(slurm.cwd / "suite.yaml", base=slurm.base, **how)
+    nodes = {name: made.result(name).benchmark.labels["node"] for name in "abc"}
+    assert set(nodes.values()) == {"n1", "n2"}
+    assert all(f" {name} on {node} " in repr(made) for name, node in nodes.items())
+    assert [len(result.counted) for result in made.results] == [2, 2, 2]
+
+
+def test_models_of_a_zoo_are_shared_and_the_report_says_who_measured_each(slurm, plugins, plugin_folder):
+    """The two runtimes of a model stay on one node, where they are compared."""
+    slurm.env["PYTHONPATH"] = str(plugin_folder)
+    runtimes = ("--runtime", "torch-eager,onnxruntime", "--stop", "5")
+    done = slurm("run", "example:mlp,conv,needy", *ON_TWO, *runtimes)
+    nodes: dict[str, set[str]] = {}
+    for run in runs_of(slurm):
+        for result in run["results"]:
+            nodes.setdefault(result["benchmark"].partition("@")[0], set()).add(run["labels"]["node"])
+    assert sorted(nodes) == ["example:conv", "example:mlp", "example:needy"]
+    assert all(len(found) == 1 for found in nodes.values())
+    assert all(f"{name} on {found.copy().pop()}" in " ".join(done.stdout.split()) for name, found in nodes.items())

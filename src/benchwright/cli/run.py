@@ -103,8 +103,7 @@ def _run_every(every: str, order: RunOrder, words: Sequence[str], *, quiet: bool
 
 def _made(order: RunOrder, progress: Progress) -> tuple[Run | None, FanOutEnd | None]:
     """One run, or how several ended that share the nodes of a scheduler."""
-    shares = order.options.nodes > 1 or order.resume is not None
-    if shares and (fan_out := runner.fan_out.fan_out_of(order)) is not None:
+    if order.may_fan_out and (fan_out := runner.fan_out.fan_out_of(order)) is not None:
         return None, runner.fan_out.run_on_nodes(fan_out, progress)
     return runner.run.run(order, progress), None
 

@@ -18,6 +18,7 @@ from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
 SHARED_NODE = "shared_node"
+AFFINITY = "affinity"  # disturbs nothing by itself: only launches that could use other numbers of cores do not compare
 # Kinds of Note that make a launch's time say as much about the machine as about the program.
 DISTURBING = {
     "busy": "ran while the machine was busy",
@@ -58,6 +59,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     took_turns: bool = False  # several threads or processes waited, one after the other
     waited_share: float | None = None  # of its time, as far as is known
     clocks: Mapping[str, float] = {}  # of each GPU, in MHz
+    allowed: str = ""  # how many of the node's cores it could use, if not all
 
 
 class Scheduled(NamedTuple):
@@ -120,6 +122,7 @@ def conditions_of(launch: Launch) -> Conditions:
             for m in launch.measurements
             if m.metric == GPU_CLOCK and m.samples
         },
+        allowed=next((note.evidence or "" for note in launch.notes if note.kind == AFFINITY), ""),
     )
 
 
@@ -170,6 +173,7 @@ class SideConditions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     disturbed: Note | None = None
     cpu_share: float | None = None
     clocks: dict[str, float] = {}  # of each GPU
+    allowed: str = ""  # how many cores they could use; empty without launches
 
 
 def side_conditions(conditions: Sequence[Conditions]) -> SideConditions:
@@ -181,6 +185,7 @@ def side_conditions(conditions: Sequence[Conditions]) -> SideConditions:
         undecided_by(conditions),
         _median([c.cpu_share for c in conditions if c.cpu_share is not None]),
         {device: statistics.median(found) for device, found in clocks.items()},
+        ", ".join(sorted({each.allowed or "all" for each in conditions})),
     )
 
 
@@ -191,6 +196,8 @@ def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
 
 
 def unlike_conditions(ours: SideConditions, theirs: SideConditions) -> Note | None:
+    if ours.allowed and theirs.allowed and ours.allowed != theirs.allowed:
+        return Note(text=f"could use different numbers of cores: {ours.allowed} and {theirs.allowed}", kind=AFFINITY)
     if not (ours.disturbed or theirs.disturbed or (ours.clocks and theirs.clocks)):
         return None
     sides = (ours, theirs)

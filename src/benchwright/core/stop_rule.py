@@ -179,9 +179,16 @@ def _fraction(value: object, key: str | None, where: str) -> float:
 
 def probe_settings(stop: StopRule | None, warmup: Warmup, loop: str | None) -> dict[str, object]:
     """The part of benchprobe's configuration about when to stop."""
-    settings: dict[str, object] = {"warmup": msgspec.to_builtins(warmup)}
+    settings: dict[str, object] = {"warmup": _given(warmup)}
     if stop is not None and stop != NEVER:
-        settings["stop"] = msgspec.to_builtins(stop)
+        settings["stop"] = _given(stop)
     if loop is not None:
         settings["loop"] = loop
     return settings
+
+
+def _given(rule: StopRule | Warmup) -> dict[str, object]:
+    """Only what is not the default. msgspec leaves out defaults by identity, so of a rule that was pickled for another process it
+    would send a float that is equal to one, which benchprobe refuses beside another rule."""
+    usual = msgspec.structs.asdict(type(rule)())
+    return {name: value for name, value in msgspec.structs.asdict(rule).items() if value != usual[name]}

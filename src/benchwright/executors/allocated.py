@@ -31,6 +31,7 @@ class AllocatedExecutor(ClusterExecutor):
         super().__init__(System(), python, site=site)
         self._names: list[str] = []  # of the nodes that were granted
         self._listener: Listener = Listener()
+        self._others: list[Mapping[str, tuple[str, ...]]] = []  # when the last launch began, and when it ended
 
     @abstractmethod
     def _grant(self) -> Mapping[str, Connection]:
@@ -52,8 +53,16 @@ class AllocatedExecutor(ClusterExecutor):
         )
 
     def others_on(self, job: Job) -> tuple[str, ...]:
-        """See `Allocating`: none, where whole nodes are lent."""
-        return ()
+        """See `Allocating`."""
+        return tuple(dict.fromkeys(other for seen in self._others for other in seen.get(self._node_of(job), ())))
+
+    def _jobs_of_others(self) -> Mapping[str, tuple[str, ...]]:
+        """By node, as last seen; none, where whole nodes are lent."""
+        return {}
+
+    def lends(self) -> int:
+        """See `Lending`."""
+        return self._site.nodes
 
     def _planned_names(self) -> list[str]:
         """Names of the nodes in plans, the same in every attempt: as in the system file, or by their places."""
@@ -81,7 +90,10 @@ class AllocatedExecutor(ClusterExecutor):
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if not self._stops and any(job.phase != MAKES_DATA for job in jobs):
             self._allocate()
-        return super().run(jobs, listener)
+        self._others = [self._jobs_of_others()]
+        outcomes = super().run(jobs, listener)
+        self._others.append(self._jobs_of_others())
+        return outcomes
 
     def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
         self._allocate()

@@ -13,13 +13,14 @@ FILE = "allocations.json"
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
-    """`number` and `name` of its job. `nodes`: empty while it waits."""
+    """`number` and `name` of its job. `nodes`: empty while it waits. `others`: by node, jobs of others there."""
 
     scheduler: str
     number: str
     name: str
     nodes: tuple[str, ...] = ()
     released: bool = False
+    others: dict[str, tuple[str, ...]] = {}
 
 
 def read_allocations(folder: str) -> list[Allocation]:

@@ -13,13 +13,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.system import Node
 from benchwright.executors.allocated import AllocatedExecutor
-from benchwright.executors.base import Executor, Listener, Site
+from benchwright.executors.base import Executor, Site
 from benchwright.executors.connection import Connection, last_line
 from benchwright.executors.lender import Lender
 from benchwright.executors.observer import Observer
@@ -133,22 +132,22 @@ class RayExecutor(AllocatedExecutor):
         if hub is not None:
             hub.close()
 
-    def lender(self, folder: str, listener: Listener) -> Lender:
+    def lender(self, folder: str, observer: Observer) -> Lender:
         """See `Lending`."""
-        return RayLender(self._site, self._address, listener, self._python)
+        return RayLender(self._site, self._address, observer, self._python)
 
 
 class RayLender(Lender):
     """Takes those nodes of the cluster that are free first."""
 
-    def __init__(self, site: Site, address: str, listener: Listener, python: str) -> None:
-        self._site, self._address, self._listener, self._python = site, address, listener, python
+    def __init__(self, site: Site, address: str, observer: Observer, python: str) -> None:
+        self._site, self._address, self._observer, self._python = site, address, observer, python
         self._hub: RayHub | None = None
         self._wanted = site.nodes
         self._began = time.monotonic()
 
     def __enter__(self) -> Self:
-        self._tell("connecting to the cluster")
+        self._observer.on_step(SCHEDULER, "connecting to the cluster")
         self._hub = RayHub(self._address, self._site.nodes, "apart")
         return self
 
@@ -161,7 +160,7 @@ class RayLender(Lender):
         found: dict[str, Connection] = {}
         while self.waits and (message := self._hub.hear(0.0)) is not None:
             if "waiting" in message:
-                self._tell(f"waiting for nodes: {message['waiting']}")
+                self._observer.on_step(SCHEDULER, f"waiting for nodes: {message['waiting']}")
             found |= self._hub.connections(message.get("nodes", {}), self._python)
             self._wanted -= len(message.get("nodes", {}))
         limit_s = self._site.wait_s
@@ -169,24 +168,18 @@ class RayLender(Lender):
             if self._wanted == self._site.nodes:
                 raise CannotMeasure(_too_late(limit_s))
             self._wanted = 0  # go on with the nodes there are
-        if not self.waits and isinstance(self._listener, Observer):
-            self._listener.on_step_done(SCHEDULER)
+        if not self.waits:
+            self._observer.on_step_done(SCHEDULER)
         return list(found.values())
 
     def give_back(self, node: str) -> None:
         if self._hub is not None:
             self._hub.give_back(node)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.close()
-
-    def _tell(self, what: str) -> None:
-        if isinstance(self._listener, Observer):
-            self._listener.on_step(SCHEDULER, what)
 
 
 def _too_late(limit_s: float) -> str:

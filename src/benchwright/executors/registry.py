@@ -27,6 +27,11 @@ def is_here(on: str | None, system: System | None = None) -> bool:
     return bool(vars(opener).get("runs_here"))
 
 
+def joins(on: str | None) -> bool:
+    """Whether it names an allocation that the user has, of which all nodes are meant."""
+    return on is not None and on.startswith("slurm:job=")
+
+
 def _chosen(on: str | None, system: System) -> tuple[OpenExecutor, str]:
     if on is None:
         on = "ssh" if any(not node.local for node in system.nodes) else "local"

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -121,10 +121,16 @@ def count_nodes(partition: str) -> int:
     return found
 
 
+def count_nodes_of_job(number: str) -> int:
+    """How many nodes it has, or waits for; 1 if that is not known: who needs them says why."""
+    words = _run(["squeue", "--noheader", f"--jobs={number}", "--format=%D"]).stdout.split()
+    return int(words[0]) if words and words[0].isdigit() else 1
+
+
 class Neighbours:
     """Jobs of others on nodes of ours, by node, as squeue saw them half a minute ago at most. `seen`: what it has just said."""
 
-    def __init__(self, own: str, nodes: Sequence[str], ask_at: float, seen: str = "") -> None:
+    def __init__(self, own: Container[str], nodes: Sequence[str], ask_at: float, seen: str = "") -> None:
         self._own, self._nodes, self._ask_at = own, nodes, ask_at
         self._known = self._read(seen)
 
@@ -142,7 +148,7 @@ class Neighbours:
 
     def _read(self, printed: str) -> dict[str, tuple[str, ...]]:
         rows = _rows(printed)
-        others = [(job, nodes) for job, state, _, nodes in rows if job != self._own and state in _ON_NODES]
+        others = [(job, nodes) for job, state, _, nodes in rows if job not in self._own and state in _ON_NODES]
         found = {node: tuple(job for job, nodes in others if _holds(nodes, node)) for node in self._nodes}
         return {node: jobs for node, jobs in found.items() if jobs}
 

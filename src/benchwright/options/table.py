@@ -178,7 +178,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on: Annotated[str | None, _row(HOW, "--on", metavar="NAME[:ARG]", common=True, names_from="benchwright.executors.registry:EXECUTORS.names", kept=True, shown="Measured on: {}",
         help="Where to run: local, ssh:HOST, slurm, ray or adb. In full adb:SERIAL, ssh:[USER@]HOST[:PORT], slurm[:PARTITION] or slurm:job=ID, an allocation of yours; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]")] = None
     nodes: Annotated[int, _row(HOW, "--nodes", "count", "N", least=1, kept=True,
-        help="With --on slurm or ray: how many nodes to ask the scheduler for. Independent benchmarks share them.")] = 1
+        help="With --on slurm or ray: how many nodes to ask the scheduler for, or to use of slurm:job=ID. Independent benchmarks share them.")] = 1
     slurm: Annotated[tuple[str, ...], _row(HOW, "--slurm", metavar="OPTIONS", parse=partial(values.words_of, where="--slurm"), kept=True,
         help="With --on slurm: options for sbatch, as one string, such as '--account=lab --time=30'.")] = ()
     slurm_profile: Annotated[str | None, _row(HOW, "--slurm-profile", metavar="NAME",

@@ -6,7 +6,7 @@ from array import array
 
 import msgspec
 
-from benchwright.core.conditions import SHARED_NODE
+from benchwright.core.conditions import AFFINITY, SHARED_NODE
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.note import Note
 from benchwright.core.reported import Reported
@@ -114,6 +114,10 @@ class Fold(msgspec.Struct):
         self.start = event
         if isinstance(event.get("wall"), int | float) and isinstance(event.get("t"), int):
             self.reported.began = (event["t"], event["wall"])
+        if isinstance(event.get("allowed_cores"), int):
+            cores = f"{event['allowed_cores']} of {event.get('all_cores')}"
+            text = "could use only some of the machine's cores"
+            self.notes.append(Note(text=text, evidence=cores, severity="info", kind=AFFINITY))
 
     def _add_steps(self, event: Event) -> None:
         record = self.loop_of(event)

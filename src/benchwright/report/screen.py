@@ -229,7 +229,7 @@ def _closing(report: Report, score: ReportSection | None) -> list[str]:
     run, width = report.run, report.width
     lines = []
     for note in run_notes(report)[len(machine_notes(report)) :]:
-        mark = "⚠ " if note in run.notes else ""
+        mark = f"{_mark(note.severity)} " if note in run.notes else ""
         lines += textwrap.wrap(f" {mark}{note}", width, subsequent_indent="   ")
     if score is not None:
         texts = (*score.about, *score.heading[1:])

@@ -78,6 +78,6 @@ def _named(result: Result, node: str) -> Result:
 
 
 def _where(counts: Mapping[str, int]) -> Note:
-    words = ", ".join(f"{node} ({count})" for node, count in sorted(counts.items()))
+    words = ", ".join(f"{node} {count}" for node, count in sorted(counts.items()))
     nodes = "one node" if len(counts) == 1 else f"{len(counts)} nodes"
-    return Note(text=f"measured on {nodes}, with so many results each: {words}", severity="info")
+    return Note(text=f"{sum(counts.values())} results from {nodes}: {words}", severity="info")

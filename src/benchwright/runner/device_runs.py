@@ -141,5 +141,6 @@ class RunProcess:
 
     def close(self) -> None:
         self._thread.join()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import IO
 
 import msgspec
@@ -132,7 +133,8 @@ def _run_on_node(ordered: NodeOrder, telling: _Telling, answers: _Answers) -> No
     assert order.resolved is not None
     site = site_for(order.resolved.options, order.base)
     work = _Work(ordered, telling, answers)
-    with LentNode(site, ordered.connection) as executor:
+    lent = partial(LentNode, site, ordered.connection, ordered.folder)
+    with lent() as executor:
         executor.machine()  # before anything is taken: CannotMeasure if the node cannot be used
         if not (first := work.take(lambda: False)):
             telling.say("idle", "")
@@ -140,7 +142,7 @@ def _run_on_node(ordered: NodeOrder, telling: _Telling, answers: _Answers) -> No
         resolved = msgspec.structs.replace(order.resolved, benchmarks=first)
         labels = order.labels | {FAN_OUT: os.path.basename(ordered.folder), NODE: node}
         order = msgspec.structs.replace(order, resolved=resolved, labels=labels)
-        share = Share(work=work, failed=ordered.failed, another=lambda: LentNode(site, ordered.connection))
+        share = Share(work=work, failed=ordered.failed, another=lent)
         telling.end(run(order, telling, executor=executor, share=share))
 
 

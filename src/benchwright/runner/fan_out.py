@@ -18,6 +18,7 @@ from benchwright.executors.lender import Lender, Lending
 from benchwright.executors.observer import Observer
 from benchwright.executors.slurm import end_allocations
 from benchwright.kinds.base import Resolved
+from benchwright.kinds.registry import kind_of
 from benchwright.runner.device_runs import RunProcess, pass_on
 from benchwright.runner.device_worker import Said
 from benchwright.runner.run import NodeOrder, RunOrder, executor_for, resolve_order, set_up
@@ -51,27 +52,27 @@ def fan_out_of(order: RunOrder) -> FanOut | None:
     alternate with each other, do not."""
     if order.resume is not None:
         return _resumed(order)
-    if order.options.nodes < 2 or order.variations or order.only is not None:
+    if order.options.nodes == 1 or order.variations or order.only is not None:
         return None
     resolved = resolve_order(order)
     if len(parts_of(order, resolved)) < 2 or any(b.placement.machines > 1 for b in resolved.benchmarks):
         return None
-    if not isinstance(executor_for(resolved.options, order.base), Lending):
-        return None
-    return FanOut(order=order)
+    executor = executor_for(resolved.options, order.base)
+    return FanOut(order=order) if isinstance(executor, Lending) and executor.lends() > 1 else None
 
 
 def parts_of(order: RunOrder, resolved: Resolved) -> list[tuple[str, ...]]:
-    """The names of benchmarks that must be measured by one node, since they alternate with each other."""
+    """The names of benchmarks that must be measured by one node, since they alternate with each other and are compared: those
+    that end with a verdict, and a model on several runtimes."""
 
     def shared(benchmark: Benchmark) -> tuple[str, str]:
         if order.options.interleave:
             return "", ""
         if benchmark.is_open:
             return "script", benchmark.source  # with all points of a sweep
-        if resolved.options.interleave or benchmark.pair:
+        if benchmark.pair or (resolved.options.interleave and kind_of(benchmark).ends_with_verdict(benchmark)):
             return "pair", benchmark.pair
-        return "name", benchmark.name
+        return ("source", benchmark.source) if resolved.options.interleave else ("name", benchmark.name)
 
     parts: dict[tuple[str, str], list[str]] = {}
     for benchmark in resolved.benchmarks:

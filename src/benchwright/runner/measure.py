@@ -231,7 +231,9 @@ class _Measurement:
         self._mend()
         planned = {b.name for b in self.plan.benchmarks}
         self.stored = self._with_lacking(msgspec.structs.replace(self.stored, benchmarks=found))
-        self.plan = with_more(self.plan, self._planned([b for b in found if not b.is_open and b.name not in planned]))
+        more = [b for b in found if not b.is_open and b.name not in planned]
+        self.plan = with_more(self.plan, self._planned(more))
+        self.enough.measures(b.name for b in more)
         self.pairs.update({b.name: b.pair for b in found})
         self.hooks.plan_is(self.plan)
         self._show_plan()

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
 from benchwright.core.stop_rule import StopRule
-from benchwright.executors.registry import is_here
+from benchwright.executors.registry import is_here, joins
 from benchwright.kinds.interpreter import check_starts, file_of_module
 from benchwright.options.table import OPTIONS, Option, Options
 from benchwright.options.values import interleave
@@ -41,6 +41,8 @@ def order_of(
     if options.anyway and resume is None:
         raise InvalidInput("only applies to a resumed run", where="--anyway", remedy="add --resume")
     _check_placeholders(options.run_name or "")
+    if joins(options.on) and "nodes" not in given:
+        options = replace(options, nodes=0)  # all that the job has
     base = BaseFolder(Path(options.base or ""))
     return RunOrder(
         options=options,

@@ -57,6 +57,11 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
         Variation, ...
     ] = ()  # control and treatment: each benchmark is measured on both sides; or one of them
 
+    @property
+    def may_fan_out(self) -> bool:
+        """Whether several nodes may share it: `fan_out` knows."""
+        return self.options.nodes != 1 or self.resume is not None
+
 
 class NodeOrder(msgspec.Struct, frozen=True, kw_only=True):
     """A run to make on one node: `order` has all that several nodes share. `folder`: where it is written down who measured

@@ -6,7 +6,7 @@ as many launches again. The looks of a verdict are counted in its error rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from benchwright import results as kept
 from benchwright.analysis.summary import summarize
@@ -38,6 +38,12 @@ class LaunchStopper:
         self._decided: dict[tuple[frozenset[str] | None, int], bool] = {}  # before which launch, or block of launches
         self._missed: dict[str, None] = {}  # why it ended before the interval was narrow enough
         self._undecided: dict[str, Note] = {}  # why it ended without a verdict, by pair
+        self._part: frozenset[str] | None = None
+
+    def measures(self, part: Iterable[str]) -> None:
+        """A run that grows measures only these from now on; what was decided about others is no longer of interest."""
+        self._part = frozenset(part)
+        self._decided.clear()
 
     def reached(self, job: Job) -> bool:
         """Whether the launch that begins with `job` is one too many. Launches of a block are made or left out together."""
@@ -54,7 +60,7 @@ class LaunchStopper:
     def _partners(self, benchmark: str) -> frozenset[str] | None:
         """Benchmarks it alternates with; None: all."""
         pair = self._pairs.get(benchmark)
-        return frozenset(name for name, of in self._pairs.items() if of == pair) if pair else None
+        return frozenset(name for name, of in self._pairs.items() if of == pair) if pair else self._part
 
     def notes(self) -> list[Note]:
         """About limits that were reached before the interval was narrow enough."""

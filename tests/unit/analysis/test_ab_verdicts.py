@@ -186,6 +186,20 @@ def test_disturbed_pairs_do_not_decide_and_that_is_said() -> None:
     ]
 
 
+def test_pairs_whose_launches_could_use_different_numbers_of_cores_do_not_decide() -> None:
+    made = ab(noise(1, 20), noise(2, 20, 2.0))
+    mark = Note(text="could use only some of the machine's cores", evidence="1 of 2", kind="affinity")
+    old, new = made.results
+    some = tuple(replace(x, notes=(mark,)) if x.block in (2, 5) else x for x in new.launches)
+    effect = only(replace(made, results=(old, replace(new, launches=some))))
+    assert effect.launches == (18, 18)
+    assert [str(note) for note in effect.doubts] == [
+        "2 of 20 pairs do not count: their launches could use different numbers of cores"
+    ]
+    both = [replace(r, launches=tuple(replace(x, notes=(mark,)) for x in r.launches)) for r in made.results]
+    assert only(replace(made, results=tuple(both))).launches == (20, 20)
+
+
 def test_other_load_does_not_disturb_cpu_time_sizes_or_errors() -> None:
     for metric, unit in (("process.cpu_time", "s"), ("memory.peak_rss", "B"), ("error", "")):
         sides = ([{metric: v} for v in noise(seed, 20)] for seed in (1, 2))

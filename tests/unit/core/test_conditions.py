@@ -155,3 +155,11 @@ def test_which_metrics_the_machine_has_a_part_in(metric: str, unit: str | None, 
 )
 def test_a_programs_own_cpu_time_is_known_by_its_name_and_unit(metric: str, unit: str, expected: bool) -> None:
     assert is_cpu_time(metric, unit) is expected
+
+
+def test_launches_that_could_use_other_numbers_of_cores_are_unlike_and_decide_among_themselves() -> None:
+    whole, half = [launch()] * 6, [launch(kind="affinity", figure="1 of 2")] * 6
+    assert undecided(half) is None
+    assert unlike(half, half) is None
+    assert str(unlike(whole, half)) == "could use different numbers of cores: all and 1 of 2"
+    assert str(unlike(half, [*half[1:], whole[0]])) == "could use different numbers of cores: 1 of 2 and 1 of 2, all"

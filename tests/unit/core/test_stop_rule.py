@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
+from benchprobe.rules.stop_rules import stop_rule
 from benchwright.core.decision import Decision
 from benchwright.core.stop_rule import (
     VERDICT_S,
@@ -13,6 +16,7 @@ from benchwright.core.stop_rule import (
     parse_repeat,
     parse_stop_rule,
     parse_warmup,
+    probe_settings,
 )
 
 
@@ -83,3 +87,13 @@ def test_launches_until_a_verdict_have_a_limit() -> None:
     for wrong in ("verdict:", "verdict:soon", "verdict:0s", "verdicts"):
         with pytest.raises(WrongRule, match="--repeat"):
             parse_repeat(wrong)
+
+
+@pytest.mark.parametrize("stop", [StopRule(steps=5), StopRule(seconds=2.0), StopRule(precision=0.01, max_seconds=10.0)])
+def test_a_rule_that_went_to_another_process_tells_the_probe_the_same(stop: StopRule) -> None:
+    """Of several devices or nodes, each has a process."""
+    warmup = Warmup(steps=2)
+    settings = probe_settings(stop, warmup, "train")
+    assert probe_settings(*pickle.loads(pickle.dumps((stop, warmup))), "train") == settings
+    assert settings["warmup"] == {"steps": 2}
+    assert stop_rule(settings["stop"]) is not None  # type: ignore[arg-type]

@@ -1004,3 +1004,12 @@ def test_a_launch_on_a_node_with_jobs_of_others_is_marked_and_decides_nothing() 
     assert disturbs(kinds, "process.cpu_time", "s")  # caches are shared, too
     assert disturbs(kinds, "process.duration", "s")
     assert not disturbs(kinds, "loss", None)
+
+
+def test_a_launch_that_could_use_only_some_cores_is_marked_and_may_decide() -> None:
+    narrowed = START | {"allowed_cores": 1, "all_cores": 2}
+    launch = record_launch([narrowed, END], JOB, benchmark(), kind_of)
+    [mark] = [note for note in launch.notes if note.kind == "affinity"]
+    assert str(mark) == "could use only some of the machine's cores (1 of 2)"
+    assert conditions_of(launch).disturbed == {}
+    assert recorded().notes == ()

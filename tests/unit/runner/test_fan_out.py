@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
+from builders import benchmark
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.runner.fan_out import PartQueue
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.model import Model
+from benchwright.kinds.base import Resolved
+from benchwright.options.table import Options
+from benchwright.runner.fan_out import PartQueue, parts_of
+from benchwright.runner.run import RunOrder
+from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.fan_out_folder import MeasuredPart, add_part, read_parts
 
 
 def part(name: str, run: str = "r", *, lost: bool = False) -> MeasuredPart:
     return MeasuredPart(names=(name,), run=run, node="n1", results=(name,), lost=lost)
+
+
+def parts(*benchmarks: Benchmark, interleave: bool, asked: bool | None = None) -> list[tuple[str, ...]]:
+    order = RunOrder(options=Options(interleave=asked), base=BaseFolder(Path("base")))
+    resolved = Resolved(benchmarks=benchmarks, options=Options(interleave=interleave), name="x")
+    return parts_of(order, resolved)
+
+
+def model(zoo: str, runtime: str) -> Benchmark:
+    work = Model(runtime=runtime, python="python", cwd="/", zoo=zoo, identity=zoo)
+    return benchmark(f"{zoo}@{runtime}", kind="zoo", source=zoo, workload=work)
+
+
+def test_models_of_a_zoo_are_independent_and_the_runtimes_of_one_are_not():
+    models = [model(zoo, runtime) for zoo in ("z:bert", "z:gpt2") for runtime in ("torch-eager", "onnxruntime")]
+    names = [m.name for m in models]
+    assert parts(*models, interleave=True) == [tuple(names[:2]), tuple(names[2:])]
+    assert parts(*models, interleave=True, asked=True) == [tuple(names)]
+
+
+def test_commands_that_are_compared_stay_together_and_others_do_not():
+    commands = [benchmark("a"), benchmark("b")]
+    assert parts(*commands, interleave=True) == [("a", "b")]
+    assert parts(*commands, interleave=False) == [("a",), ("b",)]
 
 
 def test_each_node_that_asks_gets_the_next_part():

@@ -7,12 +7,13 @@ import os
 import random
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from builders import benchmark
 
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.comparison import Verdict
 from benchwright.core.decision import Decision
 from benchwright.core.errors import Interrupted
@@ -93,6 +94,35 @@ def test_alternating_benchmarks_get_the_same_number_and_whole_blocks(tmp_path: P
     assert counts(run)[0] == counts(run)[1] < 100
     blocks = [{x.block for x in r.launches} for r in run.results]
     assert blocks[0] == blocks[1] == set(range(counts(run)[0]))
+
+
+class Parts:
+    """A run takes what is quiet first, then what is not: see `SharedWork`."""
+
+    everything = tuple(benchmark(name, metrics=SPEED) for name in "abcd")
+
+    def __init__(self) -> None:
+        self._left = [self.everything[2:], ()]
+
+    def take(self, stopped: Callable[[], bool]) -> tuple[Benchmark, ...]:
+        return self._left.pop(0)
+
+    def end(self, run: str, results: Sequence[str], *, lost: bool) -> None:
+        assert not lost
+
+
+class NoisyLater(Noisy):
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        self.spread = 0.001 if jobs[0].benchmark in "ab" else 0.03
+        return super().run(jobs, listener)
+
+
+def test_each_part_of_a_run_that_grows_gets_as_many_launches_as_it_needs(tmp_path: Path) -> None:
+    executor = NoisyLater(0.001)
+    executor._samples = {name: [1.0] for name in "abcd"}
+    a, b, c, d = counts(made(tmp_path, executor, "a", "b", shared=Parts()))
+    assert (a, b) == (8, 8)
+    assert c == d > 8
 
 
 def test_each_benchmark_of_its_own_is_launched_as_often_as_it_needs(tmp_path: Path) -> None:

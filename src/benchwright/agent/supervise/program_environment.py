@@ -82,7 +82,14 @@ def start_facts(job: Job, shown: Mapping[str, str], *, is_warm: bool) -> dict[st
         "devices": job.devices,
         "cores": job.cores if job.turn is None else job.turn.cores or job.cores,
         **{name: True for name, holds in flags.items() if holds},
+        **(_narrowed() if job.cores is None else {}),
     }
+
+
+def _narrowed() -> dict[str, object]:
+    """How many cores programs that are started here may use, if the scheduler or a control group withholds some."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {} if allowed == os.cpu_count() else {"allowed_cores": allowed, "all_cores": os.cpu_count()}
 
 
 def visible_devices(environment: Mapping[str, str]) -> list[str] | None:

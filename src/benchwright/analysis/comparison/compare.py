@@ -67,7 +67,7 @@ from benchwright.analysis.statistics.ratio_tests import (
 )
 from benchwright.analysis.statistics.sequential import Looked
 from benchwright.core.comparison import Comparison, Effect, Verdict
-from benchwright.core.conditions import unlike_conditions
+from benchwright.core.conditions import AFFINITY, unlike_conditions
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import CPU_TIME, Direction, is_of_the_machine, is_rounding, margin_for
 from benchwright.core.note import Note
@@ -212,7 +212,10 @@ def _separate_rows(
         if side.undecided is not None
     ]
     # The treatment itself may make a GPU lower its clock: a doubt, but no reason to withhold a verdict.
-    other = None if disturbed else unlike_conditions(before.conditions, after.conditions)
+    other = unlike_conditions(before.conditions, after.conditions)
+    if other is not None and other.kind == AFFINITY:
+        disturbed.append(other)
+    other = None if disturbed else other
     rows: list[ComparedRow | _Waiting] = []
     missing = gaps(name, controls, treatments, needed) if before.ending.counted and after.ending.counted else []
     for key, control in controls.items():

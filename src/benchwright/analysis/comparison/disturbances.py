@@ -16,7 +16,7 @@ from benchwright.analysis.comparison.sides import Side, sides_of
 from benchwright.analysis.comparison.verdicts import FEWEST_LAUNCHES
 from benchwright.analysis.summary import launch_value
 from benchwright.core.comparison import LEFT_OUT, Effect
-from benchwright.core.conditions import DISTURBING, SHARED_NODE, conditions_of
+from benchwright.core.conditions import AFFINITY, DISTURBING, SHARED_NODE, conditions_of
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import DURATION, OF_GPU, is_cpu_time, is_of_the_machine
 from benchwright.core.note import Note
@@ -25,6 +25,7 @@ from benchwright.core.run import Launch, Result
 _OF_VERSIONS = frozenset(("mixed",))  # disturbs what other load does not affect, too
 _OF_DEVICES = frozenset(("throttled", "shared", SHARED_NODE)) | _OF_VERSIONS  # disturbs GPU time
 _WAITED = "busy"
+_REASONS = DISTURBING | {AFFINITY: "could use different numbers of cores"}
 _UNMOVED = 0.25  # of the spread that the waiting would cause: what varies less was hardly waited for
 _WIDER = 1.1  # times as spread, from launch to launch: more than chance
 _BASIS = "compared without the time the launches waited for a core"
@@ -52,7 +53,7 @@ class DisturbedPairs(NamedTuple):
         kinds = [self.kinds[block] for block in self.blocks(metric, unit)]
         if not kinds:
             return None
-        why = next(text for kind, text in DISTURBING.items() if any(kind in found for found in kinds))
+        why = next(text for kind, text in _REASONS.items() if any(kind in found for found in kinds))
         return Note(text=f"{len(kinds)} of {made} pairs do not count: their launches {why}", kind=LEFT_OUT)
 
     def judged(self, effect: Effect, made: int) -> tuple[Effect, Note | None]:
@@ -79,9 +80,13 @@ def disturbed_pairs(both: tuple[Result, Result], workers: int | None) -> tuple[D
     """Disturbed pairs of alternating launches, and the results to compare: if launches waited for a core, the durations
     of pairs of which it is known for how long are without that time."""
     found: dict[int, frozenset[str]] = {}
+    allowed: dict[int, str] = {}
     for result in both:
         for launch in result.counted:
-            kinds = frozenset(conditions_of(launch).disturbed)
+            conditions = conditions_of(launch)
+            kinds = frozenset(conditions.disturbed)
+            if launch.block is not None and allowed.setdefault(launch.block, conditions.allowed) != conditions.allowed:
+                kinds |= {AFFINITY}
             if launch.block is not None and kinds:
                 found[launch.block] = found.get(launch.block, frozenset()) | kinds
     if not any(_WAITED in kinds for kinds in found.values()):

@@ -18,6 +18,7 @@ from benchwright.kinds.models.report.fields import shown_elsewhere
 from benchwright.kinds.models.report.rows import ModelRow, model_rows
 from benchwright.report.base import Report
 from benchwright.report.notes import result_notes
+from benchwright.runs.fan_out_folder import NODE
 
 UNFINISHED = (Status.PENDING, Status.INTERRUPTED)
 _SHOWN_DIGITS = 8  # of an identity
@@ -97,9 +98,10 @@ class Corpus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Gathered(msgspec.Struct):
-    """A model while results are gathered; the newest of the rows that tell most says what it is."""
+    """A model while results are gathered; the newest of the rows that tell most says what it is, and which node has it."""
 
     row: ModelRow
+    of_node: dict[str, str]  # its label, if it has one
     entries: dict[RuntimeVariant, CorpusEntry] = {}
 
 
@@ -135,7 +137,7 @@ def corpus_of_reports(reports: Iterable[Report]) -> Corpus:
 def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, hosts: dict[str, str]) -> None:
     model, point = row.model, tuple(sorted(row.result.benchmark.parameters.items()))
     key = (source_of(row), model.args, model.identity, point)
-    machine = run.machine.fingerprint
+    machine, of_node = run.machine.fingerprint, {NODE: run.labels[NODE]} if NODE in run.labels else {}
     variant = RuntimeVariant(
         model.runtime,
         model.device,
@@ -146,12 +148,12 @@ def _add(found: dict[tuple[object, ...], _Gathered], row: ModelRow, run: Run, ho
         hosts.get(machine, ""),
     )
     if key not in found:
-        found[key] = _Gathered(row)
+        found[key] = _Gathered(row, of_node)
     gathered = found[key]
     if (row.result.status in UNFINISHED or row.model.stops_after) and variant in gathered.entries:
         return  # what was only built leaves an earlier measurement in place
     if _tells(row) >= _tells(gathered.row):
-        gathered.row = row
+        gathered.row, gathered.of_node = row, of_node
     gathered.entries[variant] = _entry(row, variant, run)
 
 
@@ -195,7 +197,7 @@ def _named(found: Sequence[_Gathered]) -> list[CorpusModel]:
     models = []
     for each, name in zip(found, names, strict=True):
         row, labels = each.row, each.row.result.benchmark.labels
-        described = all_labels(row.model, labels)
+        described = all_labels(row.model, labels) | each.of_node
         models.append(
             CorpusModel(
                 name=name if count[name] == 1 else f"{name} {row.model.identity[:_SHOWN_DIGITS]}",

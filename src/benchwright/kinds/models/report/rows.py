@@ -18,6 +18,7 @@ from benchwright.core.summary import Summary
 from benchwright.kinds.models.report.facts import build_seconds, checked, fact, steps_done
 from benchwright.kinds.models.report.speedup import MeasuredModel, Speedup, speedup_over
 from benchwright.report.base import Report
+from benchwright.runs.fan_out_folder import NODE
 
 # The main figures of a model; a profile has only its duration.
 TELLING = ("latency", "rate", "throughput.streams", "process.duration")
@@ -202,7 +203,7 @@ def _against(row: ModelRow, eager: ModelRow | None) -> ModelRow:
 
 
 def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
-    """Rows of the same script, class, place and size together, in the order of the run."""
+    """Rows of the same script, class, place, size and node together, in the order of the run."""
     found: dict[tuple[object, ...], list[ModelRow]] = {}
     for row in rows:
         model = row.model
@@ -211,6 +212,7 @@ def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
             model.class_,
             row.parameter_count,
             model.place,
+            row.result.benchmark.labels.get(NODE),
         )
         found.setdefault(key, []).append(row)
     zoos = {row.model.zoo for row in rows}

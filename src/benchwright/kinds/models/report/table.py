@@ -16,6 +16,7 @@ from benchwright.kinds.models.report.fields import TextOf, figure_fields, model_
 from benchwright.kinds.models.report.rows import ModelGroup, ModelRow, OperatorTime, operators
 from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
 from benchwright.report.text.numbers import format_value, tenths
+from benchwright.runs.fan_out_folder import NODE
 
 SHOWN_DIGITS = 8  # of an identity
 _MOST_IDENTITIES = 3
@@ -95,8 +96,9 @@ def heading(group: ModelGroup) -> tuple[str, ...]:
         shown = []
     elif len(shown) > _MOST_IDENTITIES:
         shown = [*shown[:1], f"and {len(shown) - 1} more"]
+    node = row.result.benchmark.labels.get(NODE)
     parts = (
-        group.source,
+        f"{group.source} on {node}" if node else group.source,
         model.class_ if model.class_ != group.source else "",
         count_words(row.parameter_count) + " parameters" if row.parameter_count else "",
         _flops_words(group.every),
