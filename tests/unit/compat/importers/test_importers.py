@@ -342,6 +342,14 @@ class TestDriver:
         }
 
 
+def test_guidellms_inter_token_latency_is_our_time_per_token() -> None:
+    """Its time per output token, 11 ms here, includes the first token."""
+    (run,) = import_results(SAMPLES / "guidellm.json").runs
+    found = {m.metric: m.samples for m in run.results[0].launches[0].measurements}
+    assert found["time.per_token"] == pytest.approx([0.010])
+    assert "time.chunk_gap" not in found
+
+
 class TestFolders:
     def test_every_result_file_below_a_folder_is_read_once(self, tmp_path: Path) -> None:
         (tmp_path / "again").mkdir()
