@@ -214,7 +214,9 @@ class _Stream:
 
 
 def _event(body: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps({'object': 'chunk', **body})}\n\n".encode()
+    plain = any("text" in choice for choice in body.get("choices", ()))
+    kind = "text_completion" if plain else "chat.completion.chunk"  # aiperf reads no other
+    return f"data: {json.dumps({'object': kind, **body})}\n\n".encode()
 
 
 def _prompt(asked: dict[str, Any]) -> str:

@@ -165,6 +165,7 @@ class _AiperfFigure(msgspec.Struct, frozen=True):
 
 class _AiperfFile(msgspec.Struct, frozen=True):
     request_latency: _AiperfFigure
+    start_time: str | None = None
 
 
 _AIPERF = {"time_to_first_token": _FIRST, "inter_token_latency": _PER_TOKEN, "request_latency": _WHOLE}
@@ -184,11 +185,11 @@ class AiperfImporter:
 
     def read(self, path: Path) -> list[Run]:
         file = load(path)
-        shaped(file.body, _AiperfFile, where=file.path, tool=self.name)
+        body = shaped(file.body, _AiperfFile, where=file.path, tool=self.name)
         known = {name: file.body[name] for name in (*_AIPERF, *_AIPERF_RATES) if file.body.get(name) is not None}
         found = shaped(known, dict[str, _AiperfFigure], where=file.path, tool=self.name)
         result = one_launch(_benchmark("aiperf", self.name, {}), self._measurements(found), position=0)
-        return make_run(file, self.name, [result], machine=make_machine(), started=None)
+        return make_run(file, self.name, [result], machine=make_machine(), started=instant(body.start_time))
 
     def _measurements(self, found: Mapping[str, _AiperfFigure]) -> Iterator[Measurement]:
         for name, metric in _AIPERF.items():

@@ -350,6 +350,11 @@ def test_guidellms_inter_token_latency_is_our_time_per_token() -> None:
     assert "time.chunk_gap" not in found
 
 
+def test_aiperf_says_when_it_measured() -> None:
+    (run,) = import_results(SAMPLES / "aiperf.json").runs
+    assert run.started == "2026-11-18T16:13:05+00:00"
+
+
 class TestFolders:
     def test_every_result_file_below_a_folder_is_read_once(self, tmp_path: Path) -> None:
         (tmp_path / "again").mkdir()
