@@ -47,6 +47,7 @@ SUITE = "system"
 _FEWEST_NODES = 3
 _TORCH = "torch"  # the install group of the suite
 _LAUNCHES, _SECONDS = 3, 3.0  # of each of its benchmarks
+_WITHOUT_GPUS = "*.argv.--size=small"  # a product of the size for GPUs would take minutes
 Round = Mapping[str, Sequence[Job]]  # node → the jobs of its launch
 
 
@@ -124,6 +125,8 @@ class NodeRunner:
 
     def measure(self, options: Options, machines: Mapping[str, Machine]) -> NodeRounds:
         """Benchmarks that lack something, or that a node cannot run, are skipped, with the reason."""
+        if options.targets == (SUITE,) and not any(machine.accelerators for machine in machines.values()):
+            options = replace(options, overrides=(*options.overrides, _WITHOUT_GPUS))
         resolved = resolve(replace(options, base=str(self._base.path)))
         skipped = not_ready(resolved.benchmarks, resolved.options)
         packages = {name: None for kind, same in by_kind(resolved.benchmarks) for name in kind.packages_for(same)}
