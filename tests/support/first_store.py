@@ -13,7 +13,7 @@ from benchwright.store.connection import connect, read_url, set_up_file, writing
 from benchwright.store.ingest import pack_run
 from benchwright.store.migrations import upgrade
 
-LATER = ("called", "revision", "measured_commit", "commit_time", "summarized")  # columns
+LATER = ("called", "revision", "measured_commit", "commit_time", "summarized", "project")  # columns
 
 
 def make_first_store(url: str, runs: Sequence[Run]) -> None:

@@ -77,8 +77,8 @@ BUDGETS = {
     "benchwright/results": 2_900,
     "benchwright/runner": 5_400,
     "benchwright/runs": 2_800,
-    "benchwright/server": 3_300,
-    "benchwright/store": 3_900,
+    "benchwright/server": 3_400,
+    "benchwright/store": 4_050,
 }
 
 LONG_FILES: set[str] = set()

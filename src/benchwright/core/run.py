@@ -44,7 +44,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> bool:
         """Whether it succeeded, is no warm-up, and had something to report."""
-        return self.status is Status.OK and not self.warmup and self.reports
+        return self.status is Status.OK and not self.warmup and (not self.facts or self.reports)
 
     @property
     def reports(self) -> bool:
@@ -90,7 +90,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counted(self) -> tuple[Launch, ...]:
         """The launches that count: successful, not warm-up, and with something to report."""
-        return tuple(x for x in self.launches if x.counts)
+        return tuple([x for x in self.launches if x.counts])
 
     @property
     def turn_s(self) -> float | None:

@@ -35,9 +35,8 @@ def headline_metric(launches_with: Mapping[str, int]) -> str | None:
 
 def headline_of(launches: Sequence[Launch]) -> str | None:
     """The memory metric to show for these launches; None if they have none."""
-    return headline_metric(
-        {metric: sum(launch.measurement(metric) is not None for launch in launches) for metric in WORDS}
-    )
+    measured = [{m.metric for m in launch.measurements} for launch in launches]
+    return headline_metric({metric: sum(metric in names for names in measured) for metric in WORDS})
 
 
 class Interval(msgspec.Struct, frozen=True, gc=False):

@@ -146,9 +146,10 @@ def table_of(
 ) -> ReportTable:
     """`rest`: of an item without figures what stands in their place, and before which column."""
     rows = []
+    cells = [field.cell for field in fields]
     for item in items:
         before, text = rest(item) or (0, None)
-        rows.append(Row(tuple(field.cell(item) for field in fields), text, before, mark(item)))
+        rows.append(Row(tuple([cell(item) for cell in cells]), text, before, mark(item)))
     columns = tuple(field.column for field in fields)
     return ReportTable(columns=columns, rows=tuple(rows), title=title, opened=opened, notes=notes)
 

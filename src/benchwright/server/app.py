@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import copy
 import hashlib
 import json
 import logging
@@ -94,14 +95,23 @@ class ServedStore:
         settings: ServerSettings | None = None,
         receivers: Sequence[Target] = (),
     ) -> None:
+        self.root = self  # with the project that is served unless another one is named
         self.store = store
         self.tokens = tokens
         self.folder = folder
         self.settings = settings or ServerSettings()
         self.receivers = receivers  # of notices, when a change is confirmed
-        self.book = ChangeBook(folder)
+        self.book = ChangeBook(folder, store.project)
         self.pages = PageRoutes(Archive(store, self.book, str(folder / "runs")), tokens, self.settings)
         self.at_once = asyncio.Semaphore(1)  # one body in memory, however many arrive
+
+    def of_project(self, name: str) -> ServedStore:
+        """The same as a project sees it."""
+        if name == self.store.project:
+            return self
+        seen = copy.copy(self)
+        seen.store, seen.book = self.store.of_project(name), self.book.of_project(name)
+        return seen
 
     def app(self) -> Starlette:
         routes = [
@@ -126,10 +136,13 @@ class ServedStore:
         method = "GET" if request.method == "HEAD" else request.method
         scope, handler = next((s, h) for m, p, s, h in ROUTES if (m, p) == (method, path))
         try:
-            token = await run_in_threadpool(self._allowed, request.headers.get("authorization", ""), scope)
-            answer = await handler(self, request)
+            named = plain(request.query_params.get("project", ""))
+            token = await run_in_threadpool(self._allowed, request.headers.get("authorization", ""), scope, named)
+            project = named or token.project
+            answer = await handler(await run_in_threadpool(self.of_project, project), request)
             if scope > Scope.READ:
-                await run_in_threadpool(self._note, token.name, f"{request.method} {path} {request.url.query[:500]}")
+                action = f"{request.method} {path} {request.url.query[:500]}"
+                await run_in_threadpool(self._note, token.name, action, project)
             return answer
         except Refused as error:
             return _json(error.error, error.status)
@@ -143,10 +156,10 @@ class ServedStore:
                 ServerError(kind="StoreTrouble", what=plain(f"refused the run: {error}"), remedy=_SAME_VERSION), 400
             )
 
-    def _note(self, name: str, action: str) -> None:
+    def _note(self, name: str, action: str, project: str) -> None:
         method, _, rest = action.partition(" ")
         _LOG.info("%s by %r: %s", method, name, rest)
-        self.pages.audit.note(name, action)
+        self.pages.audit.note(name, action, project)
 
     def examined(self, uids: Sequence[str]) -> BackgroundTask:
         """Looks for changes after the answer, in the series that these runs have added to."""
@@ -165,7 +178,9 @@ class ServedStore:
     def catch_up(self) -> None:
         """Looks for changes in what was stored while no server ran."""
         try:
-            self.book.examine_all(self.store)
+            for project in self.store.projects():
+                seen = self.of_project(project)
+                seen.book.examine_all(seen.store)
             self.book.to_tell()  # what was there before is no news
         except BenchwrightError as error:
             _LOG.warning("changes were not looked for: %s", error)
@@ -174,12 +189,14 @@ class ServedStore:
         async def taken(request: Request) -> Response:
             try:
                 post = await run_in_threadpool(route.read, await _read_body(request, _MOST_FOREIGN))
-                token = await run_in_threadpool(self._known, post.token, Scope.WRITE)
+                token = await run_in_threadpool(self._known, post.token, Scope.WRITE, "")
+                seen = self.of_project(token.project)
                 async with self.at_once:
-                    uids = await run_in_threadpool(self._stored_foreign, route, post)
-                await run_in_threadpool(self._note, token.name, f"POST {route.path} {' '.join(uids)[:500]}")
+                    uids = await run_in_threadpool(seen._stored_foreign, route, post)
+                action = f"POST {route.path} {' '.join(uids)[:500]}"
+                await run_in_threadpool(self._note, token.name, action, token.project)
                 answer = _json(route.answer(post))
-                answer.background = self.examined(uids)
+                answer.background = seen.examined(uids)
                 return answer
             except Refused as error:
                 return _json(error.error, error.status)
@@ -198,19 +215,20 @@ class ServedStore:
         self.store.ingest_all([StoreEntry(run=run, digest=digest) for run, digest in found])
         return [run.unique_id for run, _ in found]
 
-    def _allowed(self, header: str, scope: Scope) -> Token:
+    def _allowed(self, header: str, scope: Scope, project: str) -> Token:
+        """`project`: the one that was named, if any."""
         kind, _, secret = header.partition(" ")
-        if not header and self.settings.public and scope is Scope.READ:
-            return _ANYBODY
-        return self._known(secret.strip() if kind.lower() == "bearer" else "", scope)
+        if not header and self.settings.public and scope is Scope.READ and project in ("", self.settings.project):
+            return msgspec.structs.replace(_ANYBODY, project=self.settings.project)
+        return self._known(secret.strip() if kind.lower() == "bearer" else "", scope, project)
 
-    def _known(self, secret: str, scope: Scope) -> Token:
+    def _known(self, secret: str, scope: Scope, project: str) -> Token:
         token = self.tokens.of(secret)
         if token is None:
             what = "it does not know the token, or it has expired" if secret else "it wants a token"
             raise Refused(401, what, "ask for one, made by: benchwright token create NAME")
-        if token.project != self.settings.project:
-            what = f"the token '{token.name}' is for the project '{token.project}', not '{self.settings.project}'"
+        if project and not token.may(token.scope, project):
+            what = f"the token '{token.name}' is for the project '{token.project}', not '{project}'"
             raise Refused(403, what, "ask for one of this project: benchwright token create NAME --project PROJECT")
         if token.scope < scope:
             what = f"the token '{token.name}' may only {token.scope.word}; this needs {scope.word}"
@@ -402,7 +420,7 @@ async def _problems(served: ServedStore, request: Request) -> Response:
 
 
 async def _migrate(served: ServedStore, request: Request) -> Response:
-    await run_in_threadpool(served.store.migrate)
+    await run_in_threadpool(served.root.store.migrate)  # all projects
     return _json(True)
 
 

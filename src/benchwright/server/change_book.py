@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from benchwright.report.text.numbers import counted, format_value
 from benchwright.server.queries import series_sizes
 from benchwright.server.server_file import ServerFile
 from benchwright.store.base import RunFilter, SummaryFilter, SummaryPoint, SummarySeries
+from benchwright.store.schema import MAIN
 from benchwright.store.sql_store import SqlStore
 
 STATES = ("new", "confirmed", "explained", "fixed")
@@ -77,7 +79,14 @@ def _point(point: SummaryPoint) -> HistoryPoint:
 
 
 class ChangeBook(ServerFile):
-    """The changes of one store."""
+    """The changes of one store, as a project sees them."""
+
+    def __init__(self, base: Path, project: str = MAIN) -> None:
+        super().__init__(base)
+        self.project = project
+
+    def of_project(self, name: str) -> ChangeBook:
+        return ChangeBook(self.path.parent, name)
 
     def examine_run(self, store: SqlStore, uid: str) -> None:
         """Looks for changes in the series that a run has added a point to: the headline metrics of its benchmarks."""
@@ -112,7 +121,7 @@ class ChangeBook(ServerFile):
                 same = next((k for k in known if _is_same(k, change, span)), None)
                 known = [k for k in known if k is not same]
                 if same is None:
-                    _insert(database, series, change, facts, span)
+                    _insert(database, series, change, facts, span, self.project)
                 else:
                     _update(database, same, facts, span)
             # What later runs no longer bear out goes, unless somebody has said something about it.
@@ -126,22 +135,25 @@ class ChangeBook(ServerFile):
         if not ids:
             return []
         marks = ",".join("?" * len(ids))
-        return self._found(f"{_ALL} WHERE series IN ({marks}) ORDER BY last_s", tuple(ids))
+        query = f"{_ALL} WHERE project = ? AND series IN ({marks}) ORDER BY last_s"
+        return self._found(query, (self.project, *ids))
 
     def since(self, seconds: float) -> list[KeptChange]:
         """Newest first."""
-        return self._found(f"{_ALL} WHERE last_s >= ? ORDER BY last_s DESC LIMIT {_MOST_IN_LIST}", (seconds,))
+        query = f"{_ALL} WHERE project = ? AND last_s >= ? ORDER BY last_s DESC LIMIT {_MOST_IN_LIST}"
+        return self._found(query, (self.project, seconds))
 
     def one(self, key: int) -> KeptChange | None:
-        return next(iter(self._found(f"{_ALL} WHERE key = ?", (key,))), None)
+        return next(iter(self._found(f"{_ALL} WHERE project = ? AND key = ?", (self.project, key))), None)
 
     def say(self, key: int, state: str, owner: str, note: str) -> KeptChange:
         """Keeps what people say; InvalidInput if there is no such change or state."""
         if state not in STATES:
             raise InvalidInput(f"'{state[:40]}' is not a state", where="state", remedy=f"use {', '.join(STATES)}")
         with self.opened() as database:
-            row = (state, owner[:_MOST_TEXT], note[:_MOST_TEXT], key)
-            done = database.execute("UPDATE changes SET state = ?, owner = ?, note = ? WHERE key = ?", row)
+            row = (state, owner[:_MOST_TEXT], note[:_MOST_TEXT], key, self.project)
+            query = "UPDATE changes SET state = ?, owner = ?, note = ? WHERE key = ? AND project = ?"
+            done = database.execute(query, row)
         if not done.rowcount or (kept := self.one(key)) is None:
             raise InvalidInput(f"there is no change {key}", where="changes", remedy="it may be gone: see the list")
         return kept
@@ -201,12 +213,13 @@ def _insert(
     change: HistoryChange,
     facts: ChangeFacts,
     span: tuple[float, float],
+    project: str,
 ) -> None:
     state = CONFIRMED if facts.settled else NEW
     named = (series.id, series.benchmark, series.metric, series.host, change.verdict.value)
     database.execute(
-        "INSERT INTO changes (series, benchmark, metric, host, verdict, first_s, last_s, body, state) VALUES (?,?,?,?,?,?,?,?,?)",
-        (*named, *span, msgspec.json.encode(facts), state),
+        "INSERT INTO changes (series, benchmark, metric, host, verdict, first_s, last_s, body, state, project) VALUES (?,?,?,?,?,?,?,?,?,?)",
+        (*named, *span, msgspec.json.encode(facts), state, project),
     )
 
 

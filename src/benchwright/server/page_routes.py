@@ -81,10 +81,16 @@ class PageRoutes:
         asked = self._asked(request, session)
         return _html(page(self._archive, asked, heading, [PageBlock(about=[words])]), status)
 
+    def _seen(self, request: Request, session: BrowserSession | None) -> Archive:
+        """What the project that the request is about sees: the token's own, unless another one is named."""
+        own = self._settings.project if session is None else session.token.project
+        return self._archive.of_project(_named_project(request) or own)
+
     def _shown(self, view: PageView) -> Callable[[Request], Awaitable[Response]]:
         async def shown(request: Request) -> Response:
             def made() -> str:
-                return view(self._archive, self._asked(request, self._reader(request)))
+                session = self._reader(request)
+                return view(self._seen(request, session), self._asked(request, session))
 
             return _html(await run_in_threadpool(made))
 
@@ -93,8 +99,9 @@ class PageRoutes:
     def _shown_item(self, view: ItemView) -> Callable[[Request], Awaitable[Response]]:
         async def shown(request: Request) -> Response:
             def made() -> str:
-                asked = self._asked(request, self._reader(request))
-                return view(self._archive, asked, plain(request.path_params["item"]))
+                session = self._reader(request)
+                asked = self._asked(request, session)
+                return view(self._seen(request, session), asked, plain(request.path_params["item"]))
 
             return _html(await run_in_threadpool(made))
 
@@ -106,15 +113,16 @@ class PageRoutes:
     def _reader(self, request: Request, scope: Scope = Scope.READ) -> BrowserSession | None:
         """Who is signed in; None for anybody where the server is public. SignedOut or Forbidden for others."""
         session = self._session(request)
+        named = _named_project(request)
         if session is None:
-            if self._settings.public and scope is Scope.READ:
+            if self._settings.public and scope is Scope.READ and named in ("", self._settings.project):
                 return None
             raise SignedOut
-        self.check_token(session.token, scope)
+        self.check_token(session.token, scope, named or session.token.project)
         return session
 
-    def check_token(self, token: Token, scope: Scope) -> None:
-        if token.project != self._settings.project:
+    def check_token(self, token: Token, scope: Scope, project: str) -> None:
+        if not token.may(token.scope, project):
             raise Forbidden(f"the token '{token.name}' is for another project")
         if token.scope < scope:
             raise Forbidden(f"the token '{token.name}' may only {token.scope.word}; this needs {scope.word}")
@@ -150,8 +158,9 @@ class PageRoutes:
 
         def kept() -> None:
             texts = (plain(form.get(name, "").strip()) for name in ("state", "owner", "note"))
-            self._archive.book.say(int(item), *texts)
-            self.audit.note(session.token.name, f"change {item}: {form.get('state', '')}")
+            seen = self._seen(request, session)
+            seen.book.say(int(item), *texts)
+            self.audit.note(session.token.name, f"change {item}: {form.get('state', '')}", seen.store.project)
 
         await run_in_threadpool(kept)
         _LOG.info("change %s by %r", item, session.token.name)
@@ -160,15 +169,16 @@ class PageRoutes:
     async def _audited(self, request: Request) -> Response:
         def made() -> str:
             session = self._reader(request, Scope.ADMIN)
+            seen = self._seen(request, session)
             fields: list[Field[AuditedWrite]] = [
                 Field(Column("when (UTC)"), lambda w: word(time_words(w.at))),
                 Field(Column("token"), lambda w: word(w.token)),
                 Field(Column("what"), lambda w: word(w.action)),
             ]
-            table = table_of(fields, self.audit.newest(_MOST_AUDITED))
+            table = table_of(fields, self.audit.newest(_MOST_AUDITED, seen.store.project))
             about = [f"The newest {_MOST_AUDITED} writes."]
             blocks = [PageBlock(table=table, empty="Nothing was written yet.")]
-            return page(self._archive, self._asked(request, session), "Who wrote what", blocks, about=about)
+            return page(seen, self._asked(request, session), "Who wrote what", blocks, about=about)
 
         return _html(await run_in_threadpool(made))
 
@@ -181,7 +191,7 @@ class PageRoutes:
         secret, wanted = form.get("token", "").strip(), form.get("next", "")
         token = await run_in_threadpool(self._tokens.of, secret) if secret else None
         if token is not None:
-            self.check_token(token, Scope.READ)
+            self.check_token(token, Scope.READ, token.project)
             cookie = await run_in_threadpool(self._sessions.begin, token)
             answer = _see(wanted if _is_local(wanted) else link("/"))
             path = request.scope.get("root_path", "") or "/"
@@ -212,10 +222,16 @@ class PageRoutes:
         return answer
 
 
+def _named_project(request: Request) -> str:
+    return plain(request.query_params.get("project", "")).strip()
+
+
 def _link(request: Request) -> Callable[..., str]:
     root = request.scope.get("root_path", "")
+    project = _named_project(request)
 
     def link(path: str, /, item: str = "", **parameters: object) -> str:
+        parameters = {**parameters, "project": project}
         query = urlencode({key: plain(str(value)) for key, value in parameters.items() if value not in (None, "")})
         return f"{root}{path}{quote(plain(item), safe='')}" + (f"?{query}" if query else "")
 

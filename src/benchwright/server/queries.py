@@ -62,24 +62,26 @@ class Failing(NamedTuple):
 def find_runs(store: SqlStore, where: RunFilter, *, limit: int, offset: int) -> RunsFound:
     with store.reading() as connection:
         dialect = connection.dialect.name
-        every = select_runs(where, limit=None, newest_first=True, dialect=dialect)
+        every = select_runs(where, limit=None, newest_first=True, dialect=dialect, project=store.project)
         rows = connection.execute(every.limit(limit).offset(offset)).mappings()
         found = [row_of(row) for row in rows]
-        matching = select_runs(where, limit=None, newest_first=True, dialect=dialect).with_only_columns(_R.key)
-        count = connection.execute(select(func.count()).select_from(matching.order_by(None).subquery())).scalar_one()
+        matching = every.with_only_columns(_R.key).order_by(None).subquery()
+        count = connection.execute(select(func.count()).select_from(matching)).scalar_one()
     return RunsFound(found, count)
 
 
 def metric_names(store: SqlStore) -> list[str]:
     """The ones with most series first."""
-    query = select(_S.metric).group_by(_S.metric).order_by(func.count().desc(), _S.metric)
+    own = _S.project == store.project
+    query = select(_S.metric).where(own).group_by(_S.metric).order_by(func.count().desc(), _S.metric)
     with store.reading() as connection:
         return list(connection.execute(query).scalars())
 
 
 def host_names(store: SqlStore) -> list[str]:
     with store.reading() as connection:
-        return list(connection.execute(select(_R.host).distinct().order_by(_R.host)).scalars())
+        query = select(_R.host).where(_R.project == store.project).distinct().order_by(_R.host)
+        return list(connection.execute(query).scalars())
 
 
 def headline_series(
@@ -93,7 +95,8 @@ def headline_series(
         .limit(1)
         .correlate(schema.summary_series)
     )
-    query = select(_S.hash).where(newest.scalar_subquery()).order_by(_S.benchmark, _S.metric, _S.host, _S.key)
+    query = select(_S.hash).where(_S.project == store.project, newest.scalar_subquery())
+    query = query.order_by(_S.benchmark, _S.metric, _S.host, _S.key)
     with store.reading() as connection:
         if benchmark is not None:
             query = query.where(glob(_S.benchmark, benchmark, connection.dialect.name))
@@ -111,7 +114,12 @@ def recent_values(store: SqlStore, ids: Sequence[str], count: int) -> dict[str, 
     query = (
         select(_S.hash, _P.value)
         .join_from(schema.summary_series, schema.summaries, _P.series == _S.key)
-        .where(_S.hash.in_(ids), _P.started_s >= func.coalesce(bound, -1e300), _P.value.is_not(None))
+        .where(
+            _S.project == store.project,
+            _S.hash.in_(ids),
+            _P.started_s >= func.coalesce(bound, -1e300),
+            _P.value.is_not(None),
+        )
         .order_by(_P.series, _P.started_s)
     )
     found: dict[str, list[float]] = {}
@@ -126,7 +134,7 @@ def series_sizes(store: SqlStore) -> dict[str, str]:
     query = (
         select(_S.hash, func.count(), func.max(_P.key))
         .join_from(schema.summaries, schema.summary_series, _S.key == _P.series)
-        .where(_P.headline)
+        .where(_P.headline, _S.project == store.project)
         .group_by(_S.hash)
     )
     with store.reading() as connection:
@@ -135,19 +143,20 @@ def series_sizes(store: SqlStore) -> dict[str, str]:
 
 def machines_seen(store: SqlStore) -> list[MachineSeen]:
     """Each host with the make it had last, the one that ran last first."""
-    every = select(_R.host, func.count(), func.min(_R.started_s), func.max(_R.started_s)).group_by(_R.host)
+    own = _R.project == store.project
+    every = select(_R.host, func.count(), func.min(_R.started_s), func.max(_R.started_s)).where(own).group_by(_R.host)
     order = (_R.started_s.desc(), _R.key.desc())
     columns = (_R.host, _R.machine, _R.id, _R.started_s)
     newest: dict[str, Any] = {}
     starts: dict[str, list[float]] = {}
     with store.reading() as connection:
         counts = {host: rest for host, *rest in connection.execute(every)}
-        for row in connection.execute(select(*columns).order_by(*order).limit(_NEWEST_RUNS)):
+        for row in connection.execute(select(*columns).where(own).order_by(*order).limit(_NEWEST_RUNS)):
             newest.setdefault(row.host, row)
             starts.setdefault(row.host, []).append(row.started_s)
         silent = [last for host, (_, _, last) in counts.items() if host not in newest][:_MOST_SILENT]
         if silent:
-            for row in connection.execute(select(*columns).where(_R.started_s.in_(silent)).order_by(*order)):
+            for row in connection.execute(select(*columns).where(own, _R.started_s.in_(silent)).order_by(*order)):
                 newest.setdefault(row.host, row)
     found = [
         MachineSeen(
@@ -180,7 +189,8 @@ class _OnlyMachine(msgspec.Struct):
 def machine_facts(store: SqlStore, uids: Sequence[str]) -> dict[str, Machine]:
     """Run → the machine it ran on, as far as it can be read."""
     d = schema.documents.c
-    query = select(_R.id, d.data).join_from(schema.documents, schema.runs, _R.key == d.run).where(_R.id.in_(uids))
+    query = select(_R.id, d.data).join_from(schema.documents, schema.runs, _R.key == d.run)
+    query = query.where(_R.project == store.project, _R.id.in_(uids))
     found: dict[str, Machine] = {}
     with store.reading() as connection:
         for uid, data in connection.execute(query).all():
@@ -191,7 +201,8 @@ def machine_facts(store: SqlStore, uids: Sequence[str]) -> dict[str, Machine]:
 
 def noise_by_host(store: SqlStore) -> dict[str, list[float]]:
     """Host → of each of its latest runs the median half width of the confidence intervals, as a fraction; oldest first."""
-    newest = select(_R.key).order_by(_R.started_s.desc(), _R.key.desc()).limit(_NOISE_RUNS).scalar_subquery()
+    order = (_R.started_s.desc(), _R.key.desc())
+    newest = select(_R.key).where(_R.project == store.project).order_by(*order).limit(_NOISE_RUNS).scalar_subquery()
     query = (
         select(_R.host, _R.started_s, _P.run, _P.value, _P.low, _P.high)
         .join_from(schema.summaries, schema.runs, _R.key == _P.run)
@@ -216,7 +227,7 @@ def failing_since(store: SqlStore, since_s: float) -> list[Failing]:
 
     def in_runs(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
         """Only of runs with failures: those are few."""
-        return failed & _B.run.in_(select(_R.key).where(_R.failed > 0, *conditions))
+        return failed & _B.run.in_(select(_R.key).where(_R.failed > 0, _R.project == store.project, *conditions))
 
     recent = (
         select(_B.benchmark, _R.host, func.count(), func.min(_R.started_s), func.max(_R.started_s), func.max(_B.reason))
@@ -231,7 +242,8 @@ def failing_since(store: SqlStore, since_s: float) -> list[Failing]:
         names = sorted({row[0] for row in rows})[:_MOST_FAILING]
         # A result that is ok has summaries; so may one of which only some launches failed.
         newest = select(func.max(_P.started_s)).where(_P.series == _S.key).correlate(schema.summary_series)
-        measured = select(_S.benchmark, _S.host, newest.scalar_subquery()).where(_S.benchmark.in_(names))
+        measured = select(_S.benchmark, _S.host, newest.scalar_subquery())
+        measured = measured.where(_S.project == store.project, _S.benchmark.in_(names))
         last_ok: dict[tuple[str, str], float] = {}
         for name, host, last in connection.execute(measured):
             last_ok[name, host] = max(last or 0.0, last_ok.get((name, host), 0.0))
@@ -255,7 +267,8 @@ def commit_start_s(store: SqlStore, commit: str) -> float | None:
     """When the first run of a commit was started; `commit` may be its beginning."""
     known = _R.measured_commit.startswith(plain(commit), autoescape=True)
     with store.reading() as connection:
-        return connection.execute(select(func.min(_R.started_s)).where(known)).scalar()
+        query = select(func.min(_R.started_s)).where(_R.project == store.project, known)
+        return connection.execute(query).scalar()
 
 
 class NamedRuns(NamedTuple):
@@ -274,7 +287,8 @@ def runs_called(store: SqlStore, words: Sequence[str]) -> NamedRuns:
     by_uid = set()
     with store.reading() as connection:
         of_baselines = _R.key.in_(select(b.run).where(b.name.in_(wanted)))  # each of the three has an index
-        rows = connection.execute(query.where(_R.id.in_(wanted) | _R.called.in_(wanted) | of_baselines)).all()
+        named = _R.id.in_(wanted) | _R.called.in_(wanted) | of_baselines
+        rows = connection.execute(query.where(_R.project == store.project, named)).all()
     for uid, called, baseline in rows:
         by_uid |= {uid} & set(wanted)
         same = found.runs.setdefault(called, [])
@@ -291,7 +305,7 @@ def series_of_run(store: SqlStore, uid: str) -> list[tuple[str, str, str, dict[s
         select(_S.hash, _S.benchmark, _S.metric, _S.labels)
         .join_from(schema.summaries, schema.summary_series, _S.key == _P.series)
         .join(schema.runs, _R.key == _P.run)
-        .where(_R.id == plain(uid))
+        .where(_R.project == store.project, _R.id == plain(uid))
     )
     with store.reading() as connection:
         return [

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchwright.core.errors import StoreTrouble
 
 FILE = "server.db"
-_VERSION = 1
+_VERSION = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS tokens (
  name TEXT PRIMARY KEY, scope TEXT NOT NULL, sha256 TEXT NOT NULL UNIQUE, created REAL NOT NULL, expires REAL, used REAL);
@@ -70,7 +70,8 @@ def _bring_up_to_date(database: sqlite3.Connection) -> None:
     database.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, _TABLES.split(";")):
         database.execute(statement)
-    if "project" not in [row[1] for row in database.execute("PRAGMA table_info(tokens)")]:
-        database.execute("ALTER TABLE tokens ADD COLUMN project TEXT NOT NULL DEFAULT 'main'")
+    for table in ("tokens", "audit", "changes"):
+        if "project" not in [row[1] for row in database.execute(f"PRAGMA table_info({table})")]:
+            database.execute(f"ALTER TABLE {table} ADD COLUMN project TEXT NOT NULL DEFAULT 'main'")
     database.execute(f"PRAGMA user_version = {_VERSION}")
     database.commit()

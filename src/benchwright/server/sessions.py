@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from benchwright.server.server_file import ServerFile, now_s
-from benchwright.server.tokens import Token, TokenFile, digest_of
+from benchwright.server.tokens import MAIN, Token, TokenFile, digest_of
 
 COOKIE = "bw_session"
 _LASTS_S = 7 * 86_400.0
@@ -65,12 +65,12 @@ class AuditedWrite(msgspec.Struct, frozen=True):
 class AuditLog(ServerFile):
     """Who wrote what, and when."""
 
-    def note(self, token: str, action: str) -> None:
+    def note(self, token: str, action: str, project: str = MAIN) -> None:
         with self.opened() as database:
-            row = (now_s(), token, action[:_MOST_AUDITED])
-            database.execute("INSERT INTO audit (at, token, action) VALUES (?,?,?)", row)
+            row = (now_s(), token, action[:_MOST_AUDITED], project)
+            database.execute("INSERT INTO audit (at, token, action, project) VALUES (?,?,?,?)", row)
 
-    def newest(self, limit: int) -> list[AuditedWrite]:
+    def newest(self, limit: int, project: str = MAIN) -> list[AuditedWrite]:
         with self.opened() as database:
-            rows = database.execute("SELECT at, token, action FROM audit ORDER BY key DESC LIMIT ?", (limit,))
-            return [AuditedWrite(*row) for row in rows]
+            query = "SELECT at, token, action FROM audit WHERE project = ? ORDER BY key DESC LIMIT ?"
+            return [AuditedWrite(*row) for row in database.execute(query, (project, limit))]

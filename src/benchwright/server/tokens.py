@@ -12,8 +12,9 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.server.server_file import ServerFile, now_s
+from benchwright.store.schema import MAIN
 
-MAIN = "main"  # the project of a server and of a token, unless said otherwise
+__all__ = ["MAIN", "Scope", "Token", "TokenFile", "digest_of"]
 _PREFIX = "bw_"
 _NOTED_EVERY_S = 60.0  # a token's last use
 
@@ -39,6 +40,10 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     expires: float | None
     used: float | None
     project: str = MAIN
+
+    def may(self, scope: Scope, project: str) -> bool:
+        """An admin's token may name any project; the others see and change only theirs."""
+        return self.scope >= scope and (project == self.project or self.scope is Scope.ADMIN)
 
     def is_expired(self, now: float) -> bool:
         return self.expires is not None and self.expires <= now

@@ -20,9 +20,11 @@ from sqlalchemy.exc import ArgumentError
 from benchwright.core.errors import ForeignStore, InvalidInput, NoStoreYet, StoreTrouble, did_you_mean
 from benchwright.core.stored_file import open_stored
 from benchwright.store.errors import errors_in_words
+from benchwright.store.schema import MAIN
 
 CONNECT_TIMEOUT_S = 10
 BUSY_TIMEOUT_S = 30  # enough for eight writers on a busy machine
+PROJECT = "benchwright_project"  # the option of a connection that says whose runs it sees
 _POLL_S = 0.1
 _PAGE_BYTES = 16384
 _MAGIC = b"SQLite format 3\0"
@@ -166,6 +168,12 @@ def _set_up_sqlite(connection: Any, wait_s: float) -> None:
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA synchronous = NORMAL")  # with WAL, a power cut can lose the last commits, never the file
     cursor.close()
+
+
+def project_of(connection: Connection) -> str:
+    """Whose runs its queries may see; see `SqlStore.of_project`."""
+    project: str = connection.get_execution_options().get(PROJECT, MAIN)
+    return project
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from benchwright.analysis.comparison.comparable import ComparableRun, Sketch, comparable, sketch
 from benchwright.core.aggregates import aggregate as core_aggregate
+from benchwright.core.errors import InvalidInput
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.provenance import CodeRevision, revision_words
 from benchwright.core.run import Run
@@ -73,15 +74,15 @@ class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
     logs: list[Row] = []
 
 
-def pack_entry(entry: StoreEntry, aggregate: Aggregate | None) -> PackedRun:
-    packed = pack_run(entry.run, entry.digest, aggregate)
+def pack_entry(entry: StoreEntry, aggregate: Aggregate | None, project: str) -> PackedRun:
+    packed = pack_run(entry.run, entry.digest, aggregate, project)
     packed.logs.extend(_log_rows(entry.logs))
     if entry.annotation is not msgspec.UNSET:
         packed.run["annotation"] = None if entry.annotation is None else plain(entry.annotation)
     return packed
 
 
-def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
+def pack_run(run: Run, digest: str, aggregate: Aggregate | None, project: str = schema.MAIN) -> PackedRun:
     arrays: list[bytes] = []
 
     def packed_one_by_one() -> Iterator[tuple[Measurement, Packed]]:
@@ -92,10 +93,10 @@ def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
 
     measured = _measurement_rows(run, packed_one_by_one(), aggregate)
     samples = [{"piece": number, "data": data} for number, data in enumerate(pieces_of(arrays))]
-    return _packed_run(run, digest, measured, pack_document(run), samples, folder_bytes(run))
+    return _packed_run(run, digest, measured, pack_document(run), samples, folder_bytes(run), project)
 
 
-def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedRun:
+def pack_received(received: ReceivedRun, aggregate: Aggregate | None, project: str) -> PackedRun:
     """The rows of a run that a client packed; DamagedDocument or DamagedSamples unless all of it fits together.
 
     Only one array is unpacked at a time; the pieces are read when they are written to the store.
@@ -109,7 +110,8 @@ def pack_received(received: ReceivedRun, aggregate: Aggregate | None) -> PackedR
             yield replace(bare, samples=measured, warmup_samples=column[:warm]), Packed(array.encoding, data)
 
     measured = _measurement_rows(run, checked_one_by_one(), aggregate)
-    packed = _packed_run(run, head.digest, measured, received.document, received.pieces(PIECE_BYTES), head.folder_bytes)
+    pieces = received.pieces(PIECE_BYTES)
+    packed = _packed_run(run, head.digest, measured, received.document, pieces, head.folder_bytes, project)
     packed.logs.extend(_log_rows(head.logs))
     if head.annotation is not msgspec.UNSET:
         packed.run["annotation"] = None if head.annotation is None else plain(head.annotation)
@@ -163,12 +165,13 @@ def _packed_run(
     document: bytes,
     samples: Iterable[Row],
     beside_bytes: int,
+    project: str,
 ) -> PackedRun:
     size_bytes = len(document) + sum(row["size_bytes"] for row in measured.rows) + beside_bytes
     bare = with_measurements(run, measured.condensed)
-    summary_series, summaries = summary_rows(bare)
+    summary_series, summaries = summary_rows(bare, project)
     return PackedRun(
-        run=_run_row(run, digest, len(measured.rows), size_bytes),
+        run=_run_row(run, digest, len(measured.rows), size_bytes) | {"project": project},
         document={"encoding": ENCODING, "data": document},
         results=[_result_row(i, run) for i in range(len(run.results))],
         labels=list(_label_rows(run)),
@@ -186,13 +189,13 @@ def _comparable_rows(run: ComparableRun) -> list[Row]:
     return [] if data is None else [{"data": data}]
 
 
-def summary_rows(run: Run) -> tuple[dict[str, Row], list[Row]]:
+def summary_rows(run: Run, project: str) -> tuple[dict[str, Row], list[Row]]:
     """The series and the summaries of a condensed run."""
     series: dict[str, Row] = {}
     rows: list[Row] = []
-    for found in summaries_of(run):
+    for found in summaries_of(run, project):
         if found.series.id not in series:
-            series[found.series.id] = _summary_series_row(found.series)
+            series[found.series.id] = _summary_series_row(found.series) | {"project": project}
         p = found.point
         rows.append(
             {
@@ -229,9 +232,9 @@ def _summary_series_row(series: SummarySeries) -> Row:
     }
 
 
-def put_summaries(connection: Connection, key: int, run: Run) -> None:
+def put_summaries(connection: Connection, key: int, run: Run, project: str) -> None:
     """Writes the summaries and the comparable of a stored run, in place of any that it has."""
-    series, rows = summary_rows(condensed_run(run))
+    series, rows = summary_rows(condensed_run(run), project)
     for table in (schema.summaries, schema.comparables):
         connection.execute(delete(table).where(table.c.run == key))
     for row in _comparable_rows(comparable(run)):
@@ -245,7 +248,11 @@ def put_summaries(connection: Connection, key: int, run: Run) -> None:
 
 
 def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
-    """Inserts or replaces the runs. Their baselines stay, and so do annotations unless a new one is given."""
+    """Inserts or replaces the runs. Their baselines stay, and so do annotations unless a new one is given.
+
+    InvalidInput if one of them is in another project.
+    """
+    _refuse_others(connection, packed)
     keys = _upserted(connection, [each.run for each in packed])
     for table in _PARTS:
         connection.execute(delete(table).where(table.c.run.in_(keys.values())))
@@ -278,6 +285,14 @@ def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
         pieces = iter(each.samples)
         while some := [{"run": keys[each.run["id"]], **row} for row in islice(pieces, _PIECES_AT_ONCE)]:
             connection.execute(insert(schema.samples), some)
+
+
+def _refuse_others(connection: Connection, packed: Sequence[PackedRun]) -> None:
+    r, own = schema.runs.c, {each.run["id"]: each.run["project"] for each in packed}
+    for uid, project in connection.execute(select(r.id, r.project).where(r.id.in_(own))):
+        if project != own[uid]:
+            remedy = "a run belongs to one project: send it with a token of that one"
+            raise InvalidInput(f"the run {uid} is in another project", where="the store", remedy=remedy)
 
 
 def _upserted(connection: Connection, rows: Sequence[Row]) -> dict[str, int]:

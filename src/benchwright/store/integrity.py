@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select, text
 from benchwright.core.run import Run
 from benchwright.core.stored_file import short
 from benchwright.store.base import Aggregate
+from benchwright.store.connection import project_of
 from benchwright.store.ingest import PackedRun, pack_run
 from benchwright.store.run_document import (
     DamagedDocument,
@@ -61,9 +62,10 @@ def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[st
 
 def duplicates(connection: Connection) -> Iterator[str]:
     """Runs that share a name, and runs stored under two ids."""
+    own = runs.c.project == project_of(connection)
     for column, said in ((runs.c.called, "are called"), (runs.c.digest, "are copies of")):
-        several = select(column).group_by(column).having(func.count() > 1)
-        query = select(column, runs.c.id, runs.c.called, runs.c.host, runs.c.folder).where(column.in_(several))
+        several = select(column).where(own).group_by(column).having(func.count() > 1)
+        query = select(column, runs.c.id, runs.c.called, runs.c.host, runs.c.folder).where(own, column.in_(several))
         groups: dict[str, list[Any]] = {}
         for row in connection.execute(query.order_by(column, runs.c.key)):
             groups.setdefault(row[0], []).append(row)
@@ -120,6 +122,7 @@ def _some_at_once(connection: Connection) -> Iterator[list[int]]:
     query = select(runs.c.key, func.coalesce(size.c.bytes, 0)).outerjoin_from(runs, size, size.c.run == runs.c.key)
     keys: list[int] = []
     total = 0
+    query = query.where(runs.c.project == project_of(connection))
     for key, size_bytes in connection.execute(query.order_by(runs.c.key)).all():
         keys.append(key)
         total += size_bytes
@@ -177,7 +180,7 @@ def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
 
 def _not_derived(parts: _Parts, run: Run, aggregate: Aggregate | None) -> Iterator[str]:
     """Columns that disagree with the document and the samples."""
-    packed = pack_run(run, parts.run.digest, aggregate)
+    packed = pack_run(run, parts.run.digest, aggregate, parts.run.project)
     for name in _DERIVED:
         if (there := getattr(parts.run, name)) != (should := packed.run[name]):
             yield f"run {parts.run.called}: its {name} is {_shown(there)}, but its document says {_shown(should)}"

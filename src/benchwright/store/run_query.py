@@ -22,8 +22,8 @@ _COLUMNS = {"id": "called", "uid": "id"}  # where the names differ from RunRow's
 _SHOWN = [runs.c[_COLUMNS.get(name, name)].label(name) for name in RunRow.__struct_fields__]
 
 
-def select_runs(where: RunFilter, *, limit: int | None, newest_first: bool, dialect: str) -> Select[Any]:
-    query = select(*_SHOWN)
+def select_runs(where: RunFilter, *, limit: int | None, newest_first: bool, dialect: str, project: str) -> Select[Any]:
+    query = select(*_SHOWN).where(runs.c.project == project)
     for condition in run_conditions(where, dialect):
         query = query.where(condition)
     order = (runs.c.started_s, runs.c.key)

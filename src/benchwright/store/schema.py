@@ -29,11 +29,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    UniqueConstraint,
 )
 
-VERSION = "0006"  # the newest migration
+VERSION = "0007"  # the newest migration
 VERSION_TABLE = "benchwright_version"
+
+MAIN = "main"  # the project of runs unless another one is named
 
 version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own table
 metadata = MetaData()
@@ -68,8 +69,10 @@ runs = Table(
     Column("measured_commit", Text),  # the commit alone, with a `+` where files were modified
     Column("commit_time", Text),
     Column("summarized", Integer, nullable=False, server_default="0"),  # by which rules; see summaries.py
+    Column("project", Text, nullable=False, server_default=MAIN),
     Index("runs_by_called", "called", postgresql_using="hash"),
-    Index("runs_by_start", "started_s", "key"),
+    Index("runs_by_start", "project", "started_s", "key"),
+    Index("runs_by_host", "project", "host", "started_s"),  # has all that a list of machines needs
     Index("runs_by_name", "name"),
     Index("runs_by_machine", "machine"),
 )
@@ -152,8 +155,9 @@ baselines = Table(
     Column("key", Integer, primary_key=True),
     Column("name", Text, nullable=False),
     _of_run(),
-    UniqueConstraint("name"),
+    Column("project", Text, nullable=False, server_default=MAIN),  # as of its run
     Index("baselines_by_run", "run"),
+    Index("baselines_by_name", "project", "name", unique=True),
 )
 
 summary_series = Table(
@@ -171,6 +175,7 @@ summary_series = Table(
     Column("machine", Text, nullable=False),  # the fingerprint
     Column("host", Text, nullable=False),
     Column("setting", Text, nullable=False),  # JSON
+    Column("project", Text, nullable=False, server_default=MAIN),
     Index("summary_series_by_benchmark", "benchmark", postgresql_using="hash"),
 )
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, delete, func, inspect, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, inspect, select, update
 
 from benchwright.analysis.comparison.comparable import ComparableRun, comparable
 from benchwright.core.errors import (
@@ -22,7 +22,17 @@ from benchwright.core.run import Run
 from benchwright.core.stored_file import Unreadable
 from benchwright.store import schema
 from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry, SummaryFilter, SummarySeries
-from benchwright.store.connection import Database, connect, no_store_yet, read_url, reading, set_up_file, writing
+from benchwright.store.connection import (
+    PROJECT,
+    Database,
+    connect,
+    no_store_yet,
+    project_of,
+    read_url,
+    reading,
+    set_up_file,
+    writing,
+)
 from benchwright.store.errors import errors_in_words
 from benchwright.store.ingest import insert_or, logs_of, pack_entry, pack_received, pack_run, put_runs, put_summaries
 from benchwright.store.integrity import duplicates, problems, samples_of
@@ -77,11 +87,26 @@ class SqlStore:
         self._engine = engine
         self._version = version
         self._aggregate = aggregate
+        self.project: str = engine.get_execution_options().get(PROJECT, schema.MAIN)
+
+    def of_project(self, name: str) -> SqlStore:
+        """The same store as another project sees it: its runs, series and baselines only. It shares the connections."""
+        engine = self._engine.execution_options(**{PROJECT: plain(name)})
+        return SqlStore(self._database, engine, self._version, self._aggregate)
+
+    def projects(self) -> list[str]:
+        """Every one that has a run, and `main`."""
+        with self._reading() as connection:
+            return sorted({schema.MAIN, *connection.execute(select(schema.runs.c.project).distinct()).scalars()})
+
+    @property
+    def _own(self) -> ColumnElement[bool]:
+        return schema.runs.c.project == self.project
 
     def ingest(self, run: Run, *, digest: str) -> bool:
         if self.digest_of(run.unique_id) == plain(digest):
             return False
-        packed = pack_run(run, digest, self._aggregate)
+        packed = pack_run(run, digest, self._aggregate, self.project)
         with self._writing() as connection:
             if _digest(connection, run.unique_id) == plain(digest):  # another process was faster
                 return False
@@ -93,7 +118,7 @@ class SqlStore:
         if not replace:
             known = self.digests()
             entries = [e for e in entries if known.get(plain(e.run.unique_id)) != plain(e.digest)]
-        packed = {plain(e.run.unique_id): pack_entry(e, self._aggregate) for e in entries}
+        packed = {plain(e.run.unique_id): pack_entry(e, self._aggregate, self.project) for e in entries}
         if packed:
             with self._writing() as connection:
                 put_runs(connection, list(packed.values()))
@@ -104,16 +129,19 @@ class SqlStore:
 
     def digests(self) -> dict[str, str]:
         with self._reading() as connection:
-            return dict(connection.execute(select(schema.runs.c.id, schema.runs.c.digest)).all())
+            query = select(schema.runs.c.id, schema.runs.c.digest).where(self._own)
+            return dict(connection.execute(query).all())
 
     def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
-        query = select_runs(where, limit=limit, newest_first=newest_first, dialect=self._engine.dialect.name)
+        query = select_runs(
+            where, limit=limit, newest_first=newest_first, dialect=self._engine.dialect.name, project=self.project
+        )
         with self._readable_rows() as connection:
             return [row_of(row) for row in connection.execute(query).mappings()]
 
     def standing(self) -> list[RunStanding]:
         r = schema.runs.c
-        query = select(r.id, r.called, r.folder, r.ended.is_not(None), r.summarized == SUMMARY_RULES)
+        query = select(r.id, r.called, r.folder, r.ended.is_not(None), r.summarized == SUMMARY_RULES).where(self._own)
         with self._reading() as connection:
             return [
                 RunStanding(str(uid), str(called), str(folder), bool(ended), bool(summarized))
@@ -137,7 +165,7 @@ class SqlStore:
     def load_all(self, uids: Sequence[str]) -> Iterator[Run]:
         for start in range(0, len(uids), _TOGETHER):
             with self._reading() as connection:
-                found = _loaded(connection, uids[start : start + _TOGETHER])
+                found = _loaded(connection, uids[start : start + _TOGETHER], self._own)
             yield from found
 
     def comparables(self, uids: Sequence[str]) -> list[ComparableRun]:
@@ -145,7 +173,7 @@ class SqlStore:
         r, c = schema.runs.c, schema.comparables.c
         query = select(r.id, c.data).join_from(schema.comparables, schema.runs, r.key == c.run)
         with self._reading() as connection:
-            rows = connection.execute(query.where(r.id.in_([plain(uid) for uid in uids]))).all()
+            rows = connection.execute(query.where(self._own, r.id.in_([plain(uid) for uid in uids]))).all()
         found = {uid: unpacked for uid, data in rows if (unpacked := unpack_comparable(data)) is not None}
         missing = [uid for uid in uids if plain(uid) not in found]
         found |= {plain(run.unique_id): comparable(run) for run in self.load_all(missing)}
@@ -178,7 +206,7 @@ class SqlStore:
                 for each in received
                 if (known.get(each.uid) if known else self.digest_of(each.uid)) != plain(each.head.digest)
             ]
-        packed = {each.uid: pack_received(each, self._aggregate) for each in received}
+        packed = {each.uid: pack_received(each, self._aggregate, self.project) for each in received}
         if packed:
             with self._writing() as connection:
                 put_runs(connection, list(packed.values()))
@@ -220,13 +248,14 @@ class SqlStore:
         b = schema.baselines
         with self._writing() as connection:
             key = self._key(connection, run_id)
-            statement = insert_or(connection, b).values(name=plain(name), run=key)
-            connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_={"run": key}))
+            statement = insert_or(connection, b).values(name=plain(name), run=key, project=self.project)
+            connection.execute(statement.on_conflict_do_update(index_elements=["project", "name"], set_={"run": key}))
 
     def remove_baseline(self, name: str) -> bool:
         with self._writing() as connection:
-            gone = connection.execute(delete(schema.baselines).where(schema.baselines.c.name == plain(name)))
-            return gone.rowcount > 0
+            b = schema.baselines.c
+            named = (b.name == plain(name), b.project == self.project)
+            return connection.execute(delete(schema.baselines).where(*named)).rowcount > 0
 
     def baseline(self, name: str) -> str | None:
         return self.baselines().get(plain(name))
@@ -234,6 +263,7 @@ class SqlStore:
     def baselines(self) -> dict[str, str]:
         b, r = schema.baselines.c, schema.runs.c
         query = select(b.name, r.id).join_from(schema.baselines, schema.runs, b.run == r.key).order_by(b.name)
+        query = query.where(b.project == self.project)
         with self._reading() as connection:
             return dict(connection.execute(query).all())
 
@@ -269,11 +299,13 @@ class SqlStore:
     def _summarize(self, connection: Connection) -> None:
         """Derives the summaries of readable runs that have none, or outdated ones."""
         r = schema.runs.c
-        missing = connection.execute(select(r.key, r.id).where(r.summarized != SUMMARY_RULES).order_by(r.key)).all()
+        query = select(r.key, r.id, r.project).where(r.summarized != SUMMARY_RULES).order_by(r.key)
+        missing = connection.execute(query).all()
         for start in range(0, len(missing), _FILLED_AT_ONCE):
-            keys = {uid: key for key, uid in missing[start : start + _FILLED_AT_ONCE]}
-            for run in _loaded(connection, list(keys)):
-                put_summaries(connection, keys[plain(run.unique_id)], run)
+            found = {row.id: row for row in missing[start : start + _FILLED_AT_ONCE]}
+            for run in _loaded(connection, list(found)):
+                row = found[plain(run.unique_id)]
+                put_summaries(connection, row.key, run, row.project)
 
     @property
     def file_path(self) -> Path | None:
@@ -348,7 +380,8 @@ class SqlStore:
             raise _ambiguous(self.where, run_id, keys.values())
         if not keys:
             r = schema.runs.c
-            known = connection.execute(select(r.called).order_by(r.started_s.desc()).limit(_NEAR_RUNS)).scalars()
+            near = select(r.called).where(self._own).order_by(r.started_s.desc()).limit(_NEAR_RUNS)
+            known = connection.execute(near).scalars()
             remedy = did_you_mean(run_id, known) or "list all runs with: benchwright runs"
             raise InvalidInput(f"no run called '{run_id}' in the store", where=self.where, remedy=remedy)
         return next(iter(keys))
@@ -358,7 +391,8 @@ def _keys(connection: Connection, run_id: str) -> dict[int, str]:
     """Row key → uid: the run with that uid, else those with that name."""
     r = schema.runs.c
     for column in (r.id, r.called):
-        query = select(r.key, r.id).where(column == plain(run_id)).order_by(r.started_s.desc(), r.key.desc())
+        own = r.project == project_of(connection)
+        query = select(r.key, r.id).where(own, column == plain(run_id)).order_by(r.started_s.desc(), r.key.desc())
         if found := connection.execute(query).all():
             return dict(found)
     return {}
@@ -375,7 +409,8 @@ def _ambiguous(where: str, run_id: str, uids: Iterable[str]) -> InvalidInput:
 
 def _digest(connection: Connection, uid: str) -> str | None:
     r = schema.runs.c
-    return connection.execute(select(r.digest).where(r.id == plain(uid))).scalar_one_or_none()
+    own = r.project == project_of(connection)
+    return connection.execute(select(r.digest).where(own, r.id == plain(uid))).scalar_one_or_none()
 
 
 def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
@@ -385,11 +420,11 @@ def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
     return matched(rows, samples_of(connection, key))
 
 
-def _loaded(connection: Connection, uids: Sequence[str]) -> list[Run]:
+def _loaded(connection: Connection, uids: Sequence[str], *own: ColumnElement[bool]) -> list[Run]:
     """The readable runs, in the order of `uids`: four queries, however many there are."""
     r, d, m, p = schema.runs.c, schema.documents.c, schema.measurements.c, schema.samples.c
     wanted = [plain(uid) for uid in uids]
-    keys: dict[str, int] = dict(connection.execute(select(r.id, r.key).where(r.id.in_(wanted))).all())
+    keys: dict[str, int] = dict(connection.execute(select(r.id, r.key).where(r.id.in_(wanted), *own)).all())
     chosen = list(keys.values())
     documents = {row.run: row for row in connection.execute(select(schema.documents).where(d.run.in_(chosen)))}
     rows: dict[int, list[Any]] = {key: [] for key in chosen}

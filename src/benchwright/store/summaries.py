@@ -30,6 +30,7 @@ from benchwright.report.text.metrics import chosen_metric
 from benchwright.store.base import SummaryFilter, SummaryPoint, SummarySeries
 from benchwright.store.run_document import hash_of, plain
 from benchwright.store.run_query import started_s
+from benchwright.store.schema import MAIN
 
 # Raise it when the same samples give other summaries or comparables: `store migrate` then derives them again.
 SUMMARY_RULES = 2
@@ -89,8 +90,8 @@ def with_measurements(run: Run, measurements: Sequence[Measurement]) -> Run:
     return replace(run, results=results)
 
 
-def summaries_of(run: Run) -> Iterator[RunSummary]:
-    """Of a condensed run, in the order of its report."""
+def summaries_of(run: Run, project: str = MAIN) -> Iterator[RunSummary]:
+    """Of a condensed run, in the order of its report. Each project has separate series."""
     revision, code = plain(revision_words(run.revisions)), measured_code(run.revisions)
     common: dict[str, Any] = {
         "run": plain(run.id),
@@ -129,7 +130,7 @@ def summaries_of(run: Run) -> Iterator[RunSummary]:
                 commit_time=None if code is None or named is not None or code.time is None else plain(code.time),
                 doubt=doubt if by_load else None,  # waiting for a core costs no CPU time
             )
-            yield RunSummary(_series(run, result.benchmark, summary, setting), point, named)
+            yield RunSummary(_series(run, result.benchmark, summary, setting, project), point, named)
             place += 1
 
 
@@ -143,7 +144,7 @@ def is_meant(summary: RunSummary, where: SummaryFilter) -> bool:
     return right and (summary.point.headline or not where.headline)
 
 
-def _series(run: Run, benchmark: Benchmark, summary: Summary, setting: dict[str, str]) -> SummarySeries:
+def _series(run: Run, benchmark: Benchmark, summary: Summary, setting: dict[str, str], project: str) -> SummarySeries:
     series = SummarySeries(
         id="",
         benchmark=plain(benchmark.name),
@@ -157,14 +158,15 @@ def _series(run: Run, benchmark: Benchmark, summary: Summary, setting: dict[str,
         host=plain(run.machine.hostname),
         setting={plain(key): plain(value) for key, value in setting.items()},
     )
-    return replace(series, id=series_id(series))
+    return replace(series, id=series_id(series, project))
 
 
-def series_id(series: SummarySeries) -> str:
+def series_id(series: SummarySeries, project: str = MAIN) -> str:
     """Of everything in which series differ."""
     s = series
     texts = (s.benchmark, s.pair, s.metric, s.unit, s.direction.value, s.source, s.machine, s.host)
-    return hash_of(*texts, sorted(s.labels.items()), sorted(s.setting.items()))
+    of_project = () if project == MAIN else (project,)
+    return hash_of(*texts, sorted(s.labels.items()), sorted(s.setting.items()), *of_project)
 
 
 def mapping_json(mapping: Mapping[str, str]) -> str:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, groupby
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from sqlalchemy import Column, ColumnElement, Connection, Select, case, func, null, select, union_all
@@ -14,6 +15,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, case, func, nu
 from benchwright.core.metric import Direction
 from benchwright.core.stored_file import Unreadable, short
 from benchwright.store.base import RunFilter, SummaryFilter, SummaryPoint, SummarySeries
+from benchwright.store.connection import project_of
 from benchwright.store.run_document import plain
 from benchwright.store.run_query import glob, run_conditions
 from benchwright.store.schema import runs, summaries, summary_series
@@ -38,14 +40,25 @@ _WHOLE: list[Any] = [*_POINT, *_S]
 _POINT_OF: list[Any] = [*_POINT, _P.series]
 
 
+class _Place(NamedTuple):
+    """Where a query runs: the kind of database, and the project that it may see."""
+
+    dialect: str
+    project: str
+
+
+def _place(connection: Connection) -> _Place:
+    return _Place(connection.dialect.name, project_of(connection))
+
+
 def find_series(connection: Connection, where: SummaryFilter, *, limit: int | None, offset: int) -> list[SummarySeries]:
     """One look into the index for each series, however many points it has."""
-    dialect = connection.dialect.name
-    newest = _newest(where, dialect, 1).scalar_subquery()
+    place = _place(connection)
+    newest = _newest(where, place, 1).scalar_subquery()
     query = select(*_WHOLE).join_from(summary_series, summaries, _P.key == newest).join(runs, _R.key == _P.run)
-    for condition in _of_series(where, dialect):
+    for condition in _of_series(where, place):
         query = query.where(condition)
-    query = query.order_by(*(_in_order(column, dialect) for column in (_S.benchmark, _S.metric, _S.host)), _S.key)
+    query = query.order_by(*(_in_order(column, place.dialect) for column in (_S.benchmark, _S.metric, _S.host)), _S.key)
     query = query.limit(limit if limit is None else max(0, limit)).offset(max(0, offset) or None)
     return [_series_of(row[_WIDTH:], (_point(row),)) for row in connection.execute(query).all()]
 
@@ -67,11 +80,11 @@ def _rows(connection: Connection, where: SummaryFilter, newest: int | None, most
     if most is not None:
         yield from _thinned(connection, where, newest, most)
         return
-    dialect = connection.dialect.name
-    if newest is not None and (newest < 1 or list(_of_points(where, dialect))):
+    place = _place(connection)
+    if newest is not None and (newest < 1 or list(_of_points(where, place.dialect))):
         yield from _by_key(connection, _newest_keys(connection, where, newest))
         return
-    query = _matching(select(*_POINT_OF), where, None, dialect)
+    query = _matching(select(*_POINT_OF), where, None, place)
     if newest is None:
         yield from _fetched(connection, query)
         return
@@ -89,25 +102,25 @@ def _oldest_of(newest: int) -> ColumnElement[float]:
 
 
 def _matching(
-    query: Select[Any], where: SummaryFilter, newest: int | None, dialect: str, *, needs_runs: bool = True
+    query: Select[Any], where: SummaryFilter, newest: int | None, place: _Place, *, needs_runs: bool = True
 ) -> Select[Any]:
     """Rows of points, of each series oldest first."""
     query = query.select_from(summaries).join(summary_series, _S.key == _P.series)
-    of_points = list(_of_points(where, dialect))
+    of_points = list(_of_points(where, place.dialect))
     if needs_runs or of_points:
         query = query.join(runs, _R.key == _P.run)
-    for condition in (*_of_series(where, dialect), *of_points):
+    for condition in (*_of_series(where, place), *of_points):
         query = query.where(condition)
     if newest is not None:
-        query = query.where(_P.key.in_(_newest(where, dialect, max(0, newest))))
+        query = query.where(_P.key.in_(_newest(where, place, max(0, newest))))
     return query.order_by(_P.series, _P.started_s, _P.key)
 
 
-def _newest(where: SummaryFilter, dialect: str, count: int) -> Select[Any]:
+def _newest(where: SummaryFilter, place: _Place, count: int) -> Select[Any]:
     """The keys of the newest points that match, of the series of the enclosing query."""
     inner = summaries.alias()
     query = select(inner.c.key).where(inner.c.series == _S.key).correlate(summary_series)
-    if conditions := list(_of_points(where, dialect)):
+    if conditions := list(_of_points(where, place.dialect)):
         # The conditions name the tables, not their aliases: points that match are looked up by key.
         fitting = select(_P.key).join(runs, _R.key == _P.run).where(_P.key == inner.c.key, *conditions)
         query = query.where(fitting.correlate(inner).exists())
@@ -116,9 +129,9 @@ def _newest(where: SummaryFilter, dialect: str, count: int) -> Select[Any]:
 
 def _newest_keys(connection: Connection, where: SummaryFilter, count: int) -> list[int]:
     """Looks into the index for each series, where one query for all would look at every point."""
-    dialect = connection.dialect.name
-    series = connection.execute(select(_S.key).where(*_of_series(where, dialect)).order_by(_S.key)).scalars().all()
-    conditions = list(_of_points(where, dialect))
+    place = _place(connection)
+    series = connection.execute(select(_S.key).where(*_of_series(where, place)).order_by(_S.key)).scalars().all()
+    conditions = list(_of_points(where, place.dialect))
     found: list[int] = []
     for keys in _parts(series):
         each = []
@@ -143,12 +156,12 @@ def _by_key(connection: Connection, chosen: Sequence[int]) -> Iterator[Any]:
 def _thinned(connection: Connection, where: SummaryFilter, newest: int | None, most: int) -> Iterator[Any]:
     """Two looks: all values, of which some are chosen, and the rest of those."""
     columns = select(_P.key, _P.series, _P.value)
-    light = _matching(columns, where, newest, connection.dialect.name, needs_runs=False)  # the index has it all
+    light = _matching(columns, where, newest, _place(connection), needs_runs=False)  # the index has it all
     keys: dict[int, list[int]] = {}
     values: dict[int, list[float]] = {}
-    for key, series, value in _fetched(connection, light.where(_P.value.is_not(None))):
-        keys.setdefault(series, []).append(key)
-        values.setdefault(series, []).append(value)
+    for series, same in groupby(_fetched(connection, light.where(_P.value.is_not(None))), key=itemgetter(1)):
+        rows = list(same)
+        keys[series], values[series] = [row[0] for row in rows], [row[2] for row in rows]
     chosen = [keys[series][place] for series in keys for place in thinned(values[series], most)]
     yield from _by_key(connection, chosen)
 
@@ -165,7 +178,9 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
     return sorted(chosen)
 
 
-def _of_series(where: SummaryFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
+def _of_series(where: SummaryFilter, place: _Place) -> Iterator[ColumnElement[bool]]:
+    dialect = place.dialect
+    yield _S.project == place.project
     if where.series:
         yield _S.hash.in_([plain(each) for each in where.series])
     if where.benchmark is not None:
@@ -198,7 +213,7 @@ def _point(row: Any) -> SummaryPoint:
 def _series_of(row: Any, points: tuple[SummaryPoint, ...]) -> SummarySeries:
     """Unreadable if it is damaged."""
     body = dict(zip(_SERIES, row, strict=True))
-    del body["key"]
+    del body["key"], body["project"]
     try:
         body |= {name: dict(_decoded(body[name])) for name in ("labels", "setting")}
         return SummarySeries(id=body.pop("hash"), points=points, **body | {"direction": Direction(body["direction"])})

@@ -186,12 +186,13 @@ def test_a_token_that_is_none_signs_nobody_in(team: Served, token: str) -> None:
         assert "Set-Cookie" not in answer.headers
 
 
-def test_a_token_of_another_project_is_refused(team: Served) -> None:
-    secret = team.stores.tokens.create("theirs", Scope.ADMIN, project="other")
-    assert team.ask("GET", f"/sign-in?token={secret}", "").status == 403
-    answer = team.ask("GET", "/api/v1/version", "", Authorization=f"Bearer {secret}")
+def test_a_token_of_another_project_may_not_name_this_one(team: Served) -> None:
+    secret = team.stores.tokens.create("theirs", Scope.WRITE, project="other")
+    assert team.ask("GET", f"/sign-in?token={secret}", "").status == 303
+    assert team.ask("GET", "/api/v1/digests", "", Authorization=f"Bearer {secret}").text == "{}"
+    answer = team.ask("GET", "/api/v1/digests?project=main", "", Authorization=f"Bearer {secret}")
     assert answer.status == 403
-    assert "is for the project 'other'" in answer.text
+    assert "is for the project 'other', not 'main'" in answer.text
 
 
 # Forms that write.

@@ -13,16 +13,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from shared_runs import shared_runs
 from starlette.testclient import TestClient
 from stored_runs import rich_run
 
 from benchwright.core.aggregates import aggregate
+from benchwright.core.errors import InvalidInput
 from benchwright.server.app import ROUTES, ServedStore, foreign_routes
 from benchwright.server.pages.views import ITEM_VIEWS, VIEWS
 from benchwright.server.sessions import COOKIE
@@ -33,9 +35,11 @@ from benchwright.store.http_store import API
 from benchwright.store.sql_store import open_store
 from benchwright.store.transfer import packed_entry
 
-NOBODY, OTHER, STALE = "nobody", "another project's admin", "a token that is none"
+NOBODY, STALE = "nobody", "a token that is none"
 SCOPES = {scope.word: scope for scope in Scope}
-WHO = [NOBODY, STALE, OTHER, *SCOPES]
+WHO = [NOBODY, STALE, *SCOPES]
+OTHER = "other"  # another project, with a token of each scope: `other read`…
+OTHERS = {f"{OTHER} {word}": scope for word, scope in SCOPES.items()}
 PUBLIC = pytest.mark.parametrize("public", [False, True], ids=["with tokens", "public"])
 
 
@@ -69,13 +73,18 @@ class Office:
         self.change = self.served.book.since(0.0)[0].key
         self.secrets = {word: self.tokens.create(word, scope) for word, scope in SCOPES.items()}
         self.secrets |= {NOBODY: "", STALE: "bw_" + "x" * 43}
-        self.secrets[OTHER] = self.tokens.create("other", Scope.ADMIN, project="other")
+        self.secrets |= {who: self.tokens.create(who, scope, project=OTHER) for who, scope in OTHERS.items()}
+        self.other = self.store.of_project(OTHER)
+        self.other.ingest(replace(rich_run(), id="theirs.1", uid="theirs", name="theirs"), digest="1")
+        self.other.set_baseline("main", "theirs")
         self.client = TestClient(self.served.app(), follow_redirects=False)
         known = {name: self.tokens.of(secret) for name, secret in self.secrets.items()}
         self.cookies = {name: self.served.pages._sessions.begin(token) for name, token in known.items() if token}
 
-    def ask(self, asked: Asked, who: str) -> Any:
+    def ask(self, asked: Asked, who: str, project: str = "") -> Any:
         headers = dict(asked.headers)
+        if project:
+            asked = asked._replace(path=f"{asked.path}{'&' if '?' in asked.path else '?'}project={project}")
         if asked.is_page:
             headers |= {"Cookie": f"{COOKIE}={self.cookies.get(who, 'x')}"} if who != NOBODY else {}
         elif self.secrets[who]:
@@ -160,6 +169,82 @@ def test_everybody_may_do_what_the_table_says_and_nothing_else(
 
 
 @PUBLIC
+@pytest.mark.parametrize("who", OTHERS)
+def test_a_token_of_another_project_neither_sees_nor_changes_this_one(
+    offices: dict[bool, Office], who: str, public: bool
+) -> None:
+    office = offices[public]
+    for asked in office.asked():
+        if asked.needs is None or asked.name == f"POST {API}/migrate":
+            continue
+        if asked.name in (f"PUT {API}/run", f"PUT {API}/runs", f"DELETE {API}/baseline"):
+            continue  # they have those, too: below
+        before = office.held()
+        answer = office.ask(asked, who)
+        assert office.held() == before, asked.name
+        if OTHERS[who] < asked.needs:
+            assert answer.status_code == 403, (asked.name, answer.text)
+            continue
+        about_ours = office.uid in unquote(asked.path) or "/history/" in asked.path or "/changes/" in asked.path
+        if about_ours:
+            assert answer.status_code in (200, 404, 422), (asked.name, answer.text)
+            assert answer.status_code != 200 or answer.text == "false", (asked.name, answer.text)
+        else:
+            assert answer.status_code == 200, (asked.name, answer.text)
+            assert office.uid not in answer.text or asked.path == "/audit", asked.name  # its own try to delete it
+
+
+@PUBLIC
+@pytest.mark.parametrize("who", [NOBODY, STALE, *SCOPES, *OTHERS])
+def test_only_an_admin_may_name_another_project(offices: dict[bool, Office], who: str, public: bool) -> None:
+    office = offices[public]
+    own = OTHER if who in OTHERS else "main"
+    named = "main" if own == OTHER else OTHER
+    for asked in office.asked():
+        if asked.needs is not Scope.READ or asked.path.startswith(f"{API}/version"):
+            continue
+        about_ours = asked.path.partition("?")[0] not in (*VIEWS, f"{API}/digests", f"{API}/find", f"{API}/standing")
+        if about_ours:
+            continue
+        answer = office.ask(asked, who, named)
+        if who.endswith("admin"):
+            assert answer.status_code == 200, (asked.name, answer.text)
+            if asked.path.endswith("/standing?"):
+                assert ("theirs" in answer.text) == (named == OTHER)
+                assert (office.uid in answer.text) == (named == "main")
+        elif asked.is_page and who in (NOBODY, STALE):
+            assert answer.status_code == 303, asked.name
+        else:
+            assert answer.status_code == (401 if who in (NOBODY, STALE) else 403), (asked.name, answer.text)
+        assert office.ask(asked, who, own).status_code in ((200,) if who not in (NOBODY, STALE) else (200, 303, 401))
+
+
+def test_projects_have_separate_runs_series_baselines_and_changes(tmp_path: Path) -> None:
+    office = Office(tmp_path, public=False)
+    assert office.store.projects() == ["main", OTHER]
+    assert office.other.digests() == {"theirs": "1"}
+    assert office.other.baselines() == {"main": "theirs"}
+    assert office.store.baselines() == {"main": office.uid}
+    assert office.served.book.of_project(OTHER).since(0.0) == []
+    ours = {series.id for series in office.store.series(SummaryFilter())}
+    theirs = {series.id for series in office.other.series(SummaryFilter())}
+    assert ours
+    assert theirs
+    assert not ours & theirs
+    assert office.other.summaries(SummaryFilter(series=tuple(ours))) == []
+    assert [run.id for run in office.other.load_all([office.uid, "theirs"])] == ["theirs.1"]
+    assert office.store.comparables(["theirs"]) == []
+    run = next(iter(office.store.load_all([office.uid])))
+    with pytest.raises(InvalidInput, match="is in another project"):
+        office.other.ingest(run, digest="forged")
+    assert not office.other.delete(office.uid)
+    assert office.other.remove_baseline("main")
+    assert office.store.baselines() == {"main": office.uid}
+    assert office.store.check() == office.other.check() == []
+    office.store.close()
+
+
+@PUBLIC
 def test_those_who_may_write_do(tmp_path: Path, public: bool) -> None:
     """So that the table above refuses requests that would have worked."""
     office = Office(tmp_path, public=public)
@@ -190,7 +275,7 @@ def test_a_form_is_taken_only_from_those_who_may_write(offices: dict[bool, Offic
 
 
 @PUBLIC
-@pytest.mark.parametrize("who", [NOBODY, STALE, OTHER, "read"])
+@pytest.mark.parametrize("who", [NOBODY, STALE, "other read", "read"])
 def test_what_another_tool_sends_is_taken_only_with_a_token_that_may_write(
     offices: dict[bool, Office], who: str, public: bool
 ) -> None:

@@ -25,7 +25,13 @@ else:
 @click.option("--tls-key", metavar="FILE", help="Its key.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it speaks https.")
 @click.option("--public-read", is_flag=True, help="Let anybody who reaches it look, without a token.")
-@click.option("--project", default="main", show_default=True, metavar="NAME", help="Only tokens of this project count.")
+@click.option(
+    "--project",
+    default="main",
+    show_default=True,
+    metavar="NAME",
+    help="Whose runs --public-read shows; also that of the first token.",
+)
 @click.option("--check", "only_check", is_flag=True, help="Say what is wrong with this deployment, and serve nothing.")
 @notify_option
 @where_options

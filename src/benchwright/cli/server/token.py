@@ -29,7 +29,13 @@ def command() -> None:
     help="write also adds runs, annotations and baselines; admin also deletes, checks and migrates.",
 )
 @click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="Until when it is valid.  [default: revoked]")
-@click.option("--project", default=MAIN, show_default=True, metavar="NAME", help="The server's --project.")
+@click.option(
+    "--project",
+    default=MAIN,
+    show_default=True,
+    metavar="NAME",
+    help="Whose runs it may see; an admin's token may name others.",
+)
 @options("base")
 def create(name: str, scope: str, days: int | None, project: str, base: str | None) -> None:
     """Make a token and print it, once: only its digest is kept."""

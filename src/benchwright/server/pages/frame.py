@@ -65,6 +65,12 @@ class Archive(NamedTuple):
     runs: str
     name: str = "Benchwright"
 
+    def of_project(self, name: str) -> Archive:
+        if name == self.store.project:
+            return self
+        store, book = self.store.of_project(name), self.book.of_project(name)
+        return self._replace(store=store, book=book, name=f"{self.name}: {name}")
+
 
 class FormField(NamedTuple):
     name: str
@@ -120,12 +126,14 @@ def page(
     small_print: str = "",
 ) -> str:
     shown = [_without_dead_links(block) for block in blocks]
+    project = asked.word("project")
+    kept = [FormField("project", "", project, kind="hidden")] if project else []
     context = {
         "site": _bar(archive, asked),
         "heading": heading,
         "about": about,
         "tiles": tiles,
-        "fields": fields,
+        "fields": [*fields, *kept] if fields else (),
         "tabs": [tab for tab in tabs if tab[1]],
         "blocks": shown,
         "csrf": asked.csrf,
