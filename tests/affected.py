@@ -23,7 +23,12 @@ PACKAGES = ("benchwright", "benchprobe", "benchmodels", "benchload")
 COMMAND_LINE = "benchwright.cli.main"
 EVERYTHING = ("tests/conftest.py", "constraints.txt")  # a change of these reaches every test
 OF_THE_PROJECT = ("tests/unit/test_project.py", "tests/unit/test_house.py")
-MODULE_NAME = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
+MODULE_NAME = re.compile(rf"\b(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
+# Found as text: Python takes seconds to parse all files. What a text or a program in a text imports counts, too.
+IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
+IMPORT_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n]*))", re.MULTILINE)
+COMMENT = re.compile(r"#[^\n]*")
+WORD_AS_TEXT = re.compile(r"""["']([\w-]+)["']""")
 FAR = 99
 
 
@@ -144,25 +149,25 @@ class Graph:
 
     def _imported(self, path: Path, commands: dict[str, str]) -> Iterator[str]:
         """Files that the file at `path` imports, wherever in it; and modules it names in a text, as registries do."""
-        is_command_line = path == self.root / "src/benchwright/cli/main.py"
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = self._base(path, node)
-                names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_command_line:
-                names = [commands.get(node.value, ""), *MODULE_NAME.findall(node.value)]
-            else:
-                continue
-            yield from (self._modules[name] for name in names if name in self._modules)
+        text = path.read_text(encoding="utf-8")
+        names = [each.split()[0] for found in IMPORT.findall(text) for each in found.split(",") if each.strip()]
+        for dots, module, several, one in IMPORT_FROM.findall(text):
+            base = self._base(path, len(dots), module)
+            names.append(base)
+            names += [
+                f"{base}.{each.split()[0]}" for each in COMMENT.sub("", several or one).split(",") if each.strip()
+            ]
+        if path != self.root / "src/benchwright/cli/main.py":
+            names += [commands[word] for word in WORD_AS_TEXT.findall(text) if word in commands]
+            names += MODULE_NAME.findall(text)
+        yield from (self._modules[name] for name in names if name in self._modules)
 
-    def _base(self, path: Path, node: ast.ImportFrom) -> str:
-        if not node.level:
-            return node.module or ""
+    def _base(self, path: Path, level: int, module: str) -> str:
+        if not level:
+            return module
         package = self._name(path, self.root / "src").split(".")
         package = package if path.name == "__init__.py" else package[:-1]
-        return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+        return ".".join([*package[: len(package) - level + 1], *([module] if module else [])])
 
     def _commands(self, path: Path | None) -> dict[str, str]:
         """The module of each command, from the table of the command line, which has groups."""

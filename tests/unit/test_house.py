@@ -6,12 +6,14 @@ Each bar has a list of today's exceptions. One that is new fails, and so does on
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.util
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from plugin_package import RUNTIMES
@@ -121,9 +123,28 @@ STILTED = r"^(What|Those|Whatever)\b|\bthose that\b|(?<!`)\btold\b(?!`)|\bof (it
 NOT_COUNTED = tuple(f"benchwright/{name}.py" for name in ("options/table", "options/keywords", "core/earlier_names"))
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 @cache
-def trees() -> dict[str, ast.Module]:
-    return {name: ast.parse(text) for name, text in FILES.items()}
+def trees() -> dict[str, dict[type[ast.AST], list[Any]]]:
+    """The nodes of each file by their type: every test would go through a million of them."""
+    gc.disable()
+    try:
+        return {name: _by_type(ast.parse(text)) for name, text in FILES.items()}
+    finally:
+        gc.enable()
+
+
+def _by_type(tree: ast.Module) -> dict[type[ast.AST], list[Any]]:
+    found: dict[type[ast.AST], list[Any]] = defaultdict(list)
+    for node in ast.walk(tree):
+        found[type(node)].append(node)
+    return found
+
+
+def nodes(name: str, *types: type[ast.AST]) -> list[Any]:
+    return [node for each in types for node in trees()[name][each]]
 
 
 def lines_of(name: str) -> int:
@@ -143,9 +164,8 @@ def test_a_file_has_at_most_eight_hundred_lines() -> None:
 def test_a_function_has_at_most_sixty_lines() -> None:
     long = {
         f"{name}:{node.name}"
-        for name, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name in FILES
+        for node in nodes(name, *FUNCTIONS)
         if (node.end_lineno or 0) - node.lineno >= 60
     }
     assert long == LONG_FUNCTIONS
@@ -153,19 +173,19 @@ def test_a_function_has_at_most_sixty_lines() -> None:
 
 def test_no_two_classes_share_a_name() -> None:
     defined: dict[str, list[str]] = defaultdict(list)
-    for name, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+    for name in FILES:
+        for node in nodes(name, ast.ClassDef):
+            if not node.name.startswith("_"):
                 defined[node.name].append(name)
     assert {name for name, where in defined.items() if len(where) > 1} == NAMES_TWICE
 
 
 def silent_excepts() -> Iterator[str]:
     """The files with a handler of every exception that neither does anything nor says why it need not."""
-    for name, tree in trees().items():
+    for name in FILES:
         rows = FILES[name].splitlines()
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.ExceptHandler) or not isinstance(node.type, ast.Name):
+        for node in nodes(name, ast.ExceptHandler):
+            if not isinstance(node.type, ast.Name):
                 continue
             passes = all(isinstance(step, ast.Pass | ast.Continue | ast.Return) for step in node.body)
             said = "#" in "".join(rows[node.lineno - 1 : node.body[0].end_lineno])
@@ -187,15 +207,12 @@ def package_of(name: str) -> str:
 
 def imports_of(name: str, modules: set[str]) -> set[str]:
     """Those of `modules` that a file imports, within functions and for types too."""
-    found = set()
-    for node in ast.walk(trees()[name]):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = name.removesuffix(".py").split("/")[: -node.level] if node.level else []
-            package = ".".join([*above, *([node.module] if node.module else [])])
-            submodules = [f"{package}.{alias.name}" for alias in node.names]
-            found |= {submodule if submodule in modules else package for submodule in submodules}
+    found = {alias.name for node in nodes(name, ast.Import) for alias in node.names}
+    for node in nodes(name, ast.ImportFrom):
+        above = name.removesuffix(".py").split("/")[: -node.level] if node.level else []
+        package = ".".join([*above, *([node.module] if node.module else [])])
+        submodules = [f"{package}.{alias.name}" for alias in node.names]
+        found |= {submodule if submodule in modules else package for submodule in submodules}
     return (found & modules) - {module_of(name)}
 
 
@@ -235,14 +252,12 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_few_functions_import() -> None:
-    functions = [
-        node
-        for tree in trees().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    found = {step for each in functions for step in ast.walk(each) if isinstance(step, ast.Import | ast.ImportFrom)}
-    assert len(found) <= FUNCTION_LEVEL_IMPORTS
+    found = 0
+    for name in FILES:
+        functions = [(each.lineno, each.end_lineno) for each in nodes(name, *FUNCTIONS)]
+        lines = [each.lineno for each in nodes(name, ast.Import, ast.ImportFrom)]
+        found += sum(any(first <= line <= last for first, last in functions) for line in lines)
+    assert 0 < found <= FUNCTION_LEVEL_IMPORTS
 
 
 @pytest.mark.parametrize("package", LAZY_PACKAGES)
@@ -252,8 +267,8 @@ def test_a_package_of_lazy_modules_names_each_of_them(package: str) -> None:
     modules = {path.stem for path in folder.glob("[a-z]*.py")} | {
         path.parent.name for path in folder.glob("*/__init__.py")
     }
-    tree = trees()[f"benchwright/{package}/__init__.py"]
-    named = {alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imports = nodes(f"benchwright/{package}/__init__.py", ast.ImportFrom)
+    named = {alias.asname for node in imports for alias in node.names}
     assert modules == named - {None}
     lazy = importlib.import_module(f"benchwright.{package.replace('/', '.')}")
     assert all(getattr(lazy, name).__name__ == f"{lazy.__name__}.{name}" for name in modules)
@@ -282,16 +297,13 @@ def test_what_names_another_tool_is_in_compat() -> None:
     assert found == NAME_OTHER_TOOLS
 
 
-def names_in(tree: ast.Module) -> Iterator[str]:
+def names_in(name: str) -> Iterator[str]:
     """Attributes, keywords, parameters, fields, and strings that are a name or a list of names."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.keyword | ast.arg):
-            yield node.arg or ""
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+    yield from (node.attr for node in nodes(name, ast.Attribute))
+    yield from (node.arg or "" for node in nodes(name, ast.keyword, ast.arg))
+    yield from (node.target.id for node in nodes(name, ast.AnnAssign) if isinstance(node.target, ast.Name))
+    for node in nodes(name, ast.Constant):
+        if isinstance(node.value, str):
             words = node.value.split()
             yield from words if all(map(str.isidentifier, words)) else ()
 
@@ -300,8 +312,8 @@ def test_an_option_is_named_in_few_files() -> None:
     """Only options whose name is more than one word: others are words that also mean something else."""
     options = {name for name in OPTIONS if "_" in name.strip("_")}
     found: dict[str, int] = dict.fromkeys(options, 0)
-    for name, tree in trees().items():
-        for option in options & set(names_in(tree)) if name not in NOT_COUNTED else ():
+    for name in FILES:
+        for option in options & set(names_in(name)) if name not in NOT_COUNTED else ():
             found[option] += 1
     assert {option: count for option, count in found.items() if count > MOST_FILES} == NAMED_OFTEN
 
@@ -314,10 +326,10 @@ def test_no_kind_knows_a_runtime_by_its_name() -> None:
     """They ask the runtime (`kinds.runtime_names.known_runtime`), so that one from another package is treated alike."""
     named = {
         f"{name}: {node.value}"
-        for name, tree in trees().items()
+        for name in FILES
         if name.startswith("benchwright/kinds/")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in BUILT_IN
+        for node in nodes(name, ast.Constant)
+        if node.value in BUILT_IN
     }
     assert named == set()
 
@@ -329,9 +341,8 @@ def test_a_module_is_a_noun() -> None:
 def test_docstrings_read_as_an_engineer_would_say_them() -> None:
     found = {
         f"{name}:{getattr(node, 'lineno', 1)}"
-        for name, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for name in FILES
+        for node in nodes(name, ast.Module, ast.ClassDef, *FUNCTIONS)
         if re.search(STILTED, ast.get_docstring(node) or "")
     }
     assert found == set()
