@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +19,13 @@ READABLE_PX = 9
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    contexts = []
-
+def opened(opened_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     def show(text: str, *, width: int, **context: Any) -> Any:
         path = tmp_path / "page.html"
         path.write_text(text, encoding="utf-8")
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **context))
-        page = contexts[-1].new_page()
-        page.goto(path.as_uri())
-        return page
+        return opened_page(path, width, **context)
 
-    yield show
-    for context in contexts:
-        context.close()
+    return show
 
 
 def history() -> str:

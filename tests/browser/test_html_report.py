@@ -7,7 +7,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,8 @@ class Opened:
 
     def __init__(self, page: Any, path: Path) -> None:
         self.page = page
-        self.troubles: list[str] = []
-        self.requests: list[str] = []
-        page.on("console", lambda message: self.troubles.append(message.text))
-        page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.goto(path.as_uri())
+        self.troubles: list[str] = page.troubles
+        self.requests: list[str] = page.requests
         self.address = path.as_uri()
 
     def names(self) -> list[str]:
@@ -49,18 +45,13 @@ class Opened:
 
 
 @pytest.fixture
-def open_report(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
-    contexts = []
-
+def open_report(opened_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Opened]:
     def opened(shown: Report, *, width: int = 1280, **context: Any) -> Opened:
         path = tmp_path / "report.html"
         path.write_text(HtmlReporter().render(shown), encoding="utf-8")
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **context))
-        return Opened(contexts[-1].new_page(), path)
+        return Opened(opened_page(path, width, **context), path)
 
-    yield opened
-    for context in contexts:
-        context.close()
+    return opened
 
 
 def blocks_of(text: str) -> list[dict[str, Any]]:
