@@ -17,6 +17,7 @@ import coverage
 import hypothesis
 import pytest
 from command_line import CommandLine
+from forked_python import ForkedPython
 from made_once import MadeOnce
 from plugin_package import install_plugins
 from postgresql import Server, running_server
@@ -88,6 +89,18 @@ def ray_cluster(ray_nodes: RayCluster) -> Iterator[RayCluster]:
         for name, value in ray_nodes.environment.items():
             patch.setenv(name, value)
         yield ray_nodes
+
+
+FORKING = {"forked_python", "under_discovery"}
+
+
+@pytest.fixture(scope="session")
+def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPython]:
+    """Python with torch imported, once for all tests: those with one of the fixtures `FORKING` come to the same worker."""
+    pytest.importorskip("torch")
+    python = ForkedPython(tmp_path_factory.mktemp("python") / "site")
+    yield python
+    python.close()
 
 
 @pytest.fixture(scope="session")
@@ -222,6 +235,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return None
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
     if WITHOUT_COMPAT:
         left_out = [item for item in items if item.get_closest_marker("compat")]
@@ -230,6 +244,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     for item in items:
         if str(item.path).startswith(FOR_COVERAGE):
             item.add_marker("for_coverage")
+        if FORKING & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("forked python"))
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -43,9 +43,13 @@ def model_of(name):
     return made
 
 
+def text_in(folder):
+    return claims.tokens.prepare(folder, "tiny")
+
+
 @pytest.fixture
 def text(tmp_path):
-    return claims.tokens.prepare(tmp_path, "tiny")
+    return text_in(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-1b"])
@@ -107,6 +111,22 @@ def without_a_mask(self, last, places, seen):
     return self._model(last[:, None], where[:, None], Decode(self.cache, where, seen, None), True).argmax(-1)
 
 
+CLAIMS = {"cache": claims.cache_claim, "serving": claims.serving_claim}
+
+
+@pytest.fixture(scope="module", params=["gpt2", pytest.param("llama-1b", marks=pytest.mark.long)])
+def sound(request, tmp_path_factory):
+    """A model whose claims all hold, with what they are asked about."""
+    asked = (
+        llm.options_of(["--model", request.param]),
+        model_of(request.param),
+        text_in(tmp_path_factory.mktemp("text")),
+    )
+    with torch.inference_mode():
+        assert all(claim(*asked).holds for claim in CLAIMS.values())
+    return asked
+
+
 @pytest.mark.parametrize(
     ("part", "method", "fault", "which"),
     [
@@ -115,14 +135,10 @@ def without_a_mask(self, last, places, seen):
         (claims.Engine, "decode", without_a_mask, ["serving"]),
     ],
 )
-@pytest.mark.parametrize("name", ["gpt2", pytest.param("llama-1b", marks=pytest.mark.long)])
-def test_faults_of_the_cache_are_found(monkeypatch, text, name, part, method, fault, which):
-    options, made = llm.options_of(["--model", name]), model_of(name)
-    found = {"cache": claims.cache_claim, "serving": claims.serving_claim}
+def test_faults_of_the_cache_are_found(monkeypatch, sound, part, method, fault, which):
+    monkeypatch.setattr(part, method, fault)
     with torch.inference_mode():
-        assert all(claim(options, made, text).holds for claim in found.values())
-        monkeypatch.setattr(part, method, fault)
-        assert [key for key, claim in found.items() if not claim(options, made, text).holds] == which
+        assert [key for key, claim in CLAIMS.items() if not claim(*sound).holds] == which
 
 
 @pytest.mark.parametrize(("slots", "concurrency"), [(4, 1), (4, 4), (4, 9), (1, 3)])

@@ -112,8 +112,14 @@ def make(variant: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.
     return open_executor("nice:3" if variant == "nice" else "local", Site())
 
 
+@pytest.fixture(scope="module")
+def warm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A process that forks others does so for jobs of one folder."""
+    return tmp_path_factory.mktemp("warm")
+
+
 @pytest.fixture
-def make_job(tmp_path: Path, variant: str) -> Callable[..., Job]:
+def make_job(tmp_path: Path, warm_folder: Path, variant: str) -> Callable[..., Job]:
     def make(benchmark: str, id: str | None = None, **fields: Any) -> Job:
         given = {
             "benchmark": benchmark,
@@ -124,7 +130,7 @@ def make_job(tmp_path: Path, variant: str) -> Callable[..., Job]:
             script = tmp_path / f"{benchmark}.py"
             script.write_text(SCRIPTS.get(benchmark, ""))
             python = sys.executable if benchmark in SCRIPTS else COMMANDS[benchmark][0]
-            given |= {"warm": ("colorsys",), "probe": {"models": {"mode": "discover"}}}
+            given |= {"cwd": str(warm_folder), "warm": ("colorsys",), "probe": {"models": {"mode": "discover"}}}
             words = (python, "-m", "benchmodels", str(script))
             return job_in(*words, folder=tmp_path / "run", id=id or benchmark, **(given | fields))
         return job_in(*COMMANDS[benchmark], folder=tmp_path / "run", id=id or benchmark, **(given | fields))

@@ -186,20 +186,30 @@ if os.path.exists("kill"):
         pid = int(open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
     os.kill(pid, signal.SIGKILL)
     time.sleep(60)
-import torch
-torch.nn.Linear(4, 2)(torch.ones(3, 4))
+open("searched", "a").write("x")
 """
+HAS_A_MODEL = "import torch\ntorch.nn.Linear(4, 2)(torch.ones(3, 4))\n"
 
 
-@pytest.mark.parametrize("agent", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_a_search_for_models_whose_supervisor_or_agent_was_killed_is_repeated(bw: CommandLine, agent: bool) -> None:
+@pytest.mark.parametrize(
+    ("agent", "model", "found"),
+    [
+        (False, "", ("net.py", "skipped")),
+        pytest.param(True, HAS_A_MODEL, ("net.py::Linear@torch-eager", "ok"), marks=pytest.mark.long),
+    ],
+    ids=["supervisor", "agent"],
+)
+def test_a_search_for_models_whose_supervisor_or_agent_was_killed_is_repeated(
+    bw: CommandLine, agent: bool, model: str, found: tuple[str, str]
+) -> None:
     pytest.importorskip("torch")
-    (bw.cwd / "net.py").write_text(KILLS_A_PARENT.format(agent=agent))
+    (bw.cwd / "net.py").write_text(KILLS_A_PARENT.format(agent=agent) + model)
     (bw.cwd / "kill").touch()
-    body = bw.json("run", "net.py", "--runtime", "torch-eager", "--stop", "50", code=3)
+    body = bw.json("run", "net.py", "--as", "models", "--runtime", "torch-eager", "--stop", "50", code=3)
     assert [(r["benchmark"], r["reason"], r["launches"]) for r in body["results"]] == [("net.py", "agent_lost", [])]
     assert "the agent was killed" in bw("report", "last").stdout
-    resumed = bw.json("run", "--resume")
+    resumed = bw.json("run", "--resume", code=0 if model else 3)
     assert resumed["id"] == body["id"]
-    assert [(r["benchmark"], r["status"]) for r in resumed["results"]] == [("net.py::Linear@torch-eager", "ok")]
+    assert (bw.cwd / "searched").exists()
+    assert [(r["benchmark"], r["status"]) for r in resumed["results"]] == [found]
     assert "there is no unfinished run" in bw("run", "--resume", code=2).stderr

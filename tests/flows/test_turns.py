@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine, metric
+from onnx_models import looked_up
 from processes import wait_for
 
 Write = Callable[[str, str], Path]
@@ -191,8 +193,9 @@ def test_what_cannot_take_turns_is_refused(bw: CommandLine, words: tuple[str, ..
     assert not (bw.base / "runs").exists() or not list((bw.base / "runs").iterdir())
 
 
-def test_models_of_scripts_are_refused(bw: CommandLine, script: Write) -> None:
-    script("model.py", "import torch\nmodel = torch.nn.Linear(2, 2)\nmodel(torch.ones(1, 2))\n")
-    script("other.py", "import torch\nmodel = torch.nn.Linear(2, 2)\nmodel(torch.ones(1, 2))\n")
-    done = bw("run", "model.py", "other.py", "--turns", "1s", code=2)
+def test_models_are_refused(bw: CommandLine) -> None:
+    model = looked_up(bw.cwd)
+    shutil.copy(model, bw.cwd / "other.onnx")
+    words = ("--shape", "ids=2x6", "--runtime", "onnxruntime", "--turns", "1s")
+    done = bw("run", "tiny.onnx", "other.onnx", *words, code=2)
     assert "models of scripts cannot take turns yet" in done.stderr

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SOURCES = Path(__file__).parents[2] / "src"
+from forked_python import SOURCES, ForkedPython
 
 Event = dict[str, Any]
 
@@ -49,11 +49,12 @@ class Told:
 
 
 class Models:
-    """Measures in one folder: scripts, streams and builds."""
+    """Measures in one folder: scripts, streams and builds. With `forked`, `run` takes processes that have imported torch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forked: ForkedPython | None = None) -> None:
         self.folder = folder
         self.builds = folder / "builds"
+        self._forked = forked
         self._count = 0
 
     def script(self, text: str, name: str = "script.py") -> Path:
@@ -64,11 +65,7 @@ class Models:
     def start(
         self, script: Path | None = None, *, env: dict[str, str] | None = None, steps: int = 20, **settings: Any
     ) -> Any:
-        self._count += 1
-        stream = self.folder / f"stream{self._count}.data"
-        settings = {"mode": "measure", "builds": str(self.builds), **settings}
-        config = {"stream": str(stream), "stop": {"steps": steps}, "warmup": {"steps": 2}, "models": settings}
-        environment = {**os.environ, "PYTHONPATH": str(SOURCES), "BENCHPROBE_CONFIG": json.dumps(config), **(env or {})}
+        environment, stream = self._settled(env, steps, settings)
         argv = [sys.executable, "-m", "benchmodels", *([str(script)] if script else [])]
         process = subprocess.Popen(
             argv, cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -76,13 +73,28 @@ class Models:
         )  # fmt: skip
         return process, stream
 
+    def _settled(self, env: dict[str, str] | None, steps: int, settings: dict[str, Any]) -> tuple[dict[str, str], Path]:
+        """The environment of a process, and where it will write its events."""
+        self._count += 1
+        stream = self.folder / f"stream{self._count}.data"
+        settings = {"mode": "measure", "builds": str(self.builds), **settings}
+        config = {"stream": str(stream), "stop": {"steps": steps}, "warmup": {"steps": 2}, "models": settings}
+        own = {"PYTHONPATH": str(SOURCES), "BENCHPROBE_CONFIG": json.dumps(config)}
+        return {**os.environ, **own, **(env or {})}, stream
+
     def finish(self, started: Any) -> Told:
         process, stream = started
         output, errors = process.communicate(timeout=600)
         return Told(process.returncode, output, errors, stream)
 
-    def run(self, script: Path | None = None, **options: Any) -> Told:
-        return self.finish(self.start(script, **options))
+    def run(
+        self, script: Path | None = None, *, env: dict[str, str] | None = None, steps: int = 20, **settings: Any
+    ) -> Told:
+        if self._forked is None or script is None:
+            return self.finish(self.start(script, env=env, steps=steps, **settings))
+        environment, stream = self._settled(env, steps, settings)
+        done = self._forked.run(str(script), env=environment, cwd=self.folder)
+        return Told(done.returncode, done.stdout, done.stderr, stream)
 
     def identity(self, script: Path) -> str:
         """Of the one model in it."""

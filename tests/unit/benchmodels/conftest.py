@@ -126,15 +126,6 @@ class Ended:
         return event
 
 
-@pytest.fixture(scope="session")
-def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPython]:
-    """Python with torch imported, once for all tests of this process."""
-    pytest.importorskip("torch")
-    python = ForkedPython(tmp_path_factory.mktemp("python") / "site")
-    yield python
-    python.close()
-
-
 @pytest.fixture
 def under_discovery(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ended]:
     """`under_discovery(program or path, "--flag", mode=…)`: runs it so, in its own folder.

@@ -57,7 +57,7 @@ def test_counting_a_generation_makes_no_calls_of_the_program(under_discovery: Ca
     """A greedy loop has the same calls whether its arithmetic is counted or not."""
     program = "import torch\nfrom torch import nn\ntorch.manual_seed(1)\n" + WRITER
     program += "writer.generate(torch.ones(1, 3, dtype=torch.long), new=6)\n"
-    plain, counted = (under_discovery(program, count_work=count) for count in (False, True))
+    plain, counted = (under_discovery(program, count_work=count, forked=True) for count in (False, True))
     identities = [{event["identity"] for event in each.all("model")} for each in (plain, counted)]
     assert identities[0] == identities[1]
     (whole,) = {e["flops_note"] for e in counted.all("model") if e["method"] == "generate"}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from forked_python import SOURCES, ForkedPython
-from measured_models import Models, Told
+from forked_python import ForkedPython
+from measured_models import Models
 from onnx_models import failing, looked_up
 
 pytest.importorskip("torch")
@@ -39,27 +37,6 @@ print("went on", flush=True)
 """
 
 
-one_net = pytest.mark.xdist_group("measured net")  # one process, so that the script is looked at once
-
-
-class Forked(Models):
-    """The same in processes that have imported torch, where that is not what is asked about."""
-
-    def __init__(self, folder: Path, python: ForkedPython) -> None:
-        super().__init__(folder)
-        self._python = python
-        self._forks = 0
-
-    def fork(self, script: Path, **settings: Any) -> Told:
-        self._forks += 1
-        stream = self.folder / f"forked{self._forks}.data"
-        settings = {"mode": "measure", "builds": str(self.builds), **settings}
-        config = {"stream": str(stream), "stop": {"steps": 20}, "warmup": {"steps": 2}, "models": settings}
-        environment = {**os.environ, "PYTHONPATH": str(SOURCES), "BENCHPROBE_CONFIG": json.dumps(config)}
-        done = self._python.run(str(script), env=environment, cwd=self.folder)
-        return Told(done.returncode, done.stdout, done.stderr, stream)
-
-
 @pytest.fixture
 def models(tmp_path: Path) -> Models:
     return Models(tmp_path)
@@ -68,16 +45,15 @@ def models(tmp_path: Path) -> Models:
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory, forked_python: ForkedPython) -> Any:
     """A script, its model's identity, and a folder of builds that tests share."""
-    models = Forked(tmp_path_factory.mktemp("net"), forked_python)
+    models = Models(tmp_path_factory.mktemp("net"), forked_python)
     path = models.script(SCRIPT)
-    (identity,) = {event["identity"] for event in models.fork(path, mode="discover").all("model")}
+    (identity,) = {event["identity"] for event in models.run(path, mode="discover").all("model")}
     return models, path, identity
 
 
-@one_net
 def test_a_module_is_measured_where_its_script_calls_it(net: Any) -> None:
     models, path, identity = net
-    told = models.fork(path, identity=identity, streams=2, precision="bf16")
+    told = models.run(path, identity=identity, streams=2, precision="bf16")
     assert told.code == 0
     assert told.output == "called\n", "the script goes no further, and what it left for its end is not run"
     assert told.measured_calls == 20
@@ -95,17 +71,17 @@ def test_a_module_is_measured_where_its_script_calls_it(net: Any) -> None:
     assert told.one("probe_end")["how"] == "end"
 
 
-@one_net
 @pytest.mark.long  # tests/unit/test_benchmark_model.py makes builds and uses them again, too
 def test_a_build_is_made_once_and_measured_without_torch(net: Any) -> None:
     pytest.importorskip("onnxruntime")
     models, path, identity = net
     differs = [[["x", 0]]]  # another call has another number of rows
-    first = models.fork(path, identity=identity, runtime="onnxruntime", rebuild="always", varying=differs)
+    first = models.run(path, identity=identity, runtime="onnxruntime", rebuild="always", varying=differs)
     assert first.one("check")["ok"], first.errors
     assert first.steps == {"reference": False, "export": False, "optimise": False}
     assert first.figure("time.build") == pytest.approx(first.figure("build.export") + first.figure("build.optimise"))
-    again = models.run(path, identity=identity, runtime="onnxruntime", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    started = models.start(path, identity=identity, runtime="onnxruntime", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    again = models.finish(started)
     assert again.steps == {"reference": True, "export": True, "optimise": True}
     assert again.output == "", "the script was not run"
     assert again.one("check")["ok"]
@@ -117,10 +93,9 @@ def test_a_build_is_made_once_and_measured_without_torch(net: Any) -> None:
     assert "flops_per_item.fp32" in again.one("give")["values"]
 
 
-@one_net
 def test_a_model_that_is_not_called_is_told(net: Any) -> None:
     models, path, _ = net
-    told = models.fork(path, identity="0123456789abcdef")
+    told = models.run(path, identity="0123456789abcdef")
     assert told.one("failure")["kind"] == "not_found"
     assert told.output.startswith("called\nwent on\n")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_python import ForkedPython
 
 from benchprobe.stream.events import given_values
 
@@ -113,6 +114,19 @@ class Programs:
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[Programs]:
     return Programs(tmp_path)
+
+
+@pytest.fixture
+def measured_with_torch(programs: Programs, forked_python: ForkedPython) -> Callable[..., Recorded]:
+    """The same for programs with torch, in a process that has imported it."""
+
+    def run(program: str, *, env: dict[str, str] | None = None, **config: Any) -> Recorded:
+        variables = programs.environment(config) | (env or {})
+        done = forked_python.run(str(programs.write(program)), env=variables, cwd=programs.folder, plainly=True)
+        assert done.returncode == 0, done.stderr
+        return Recorded(done.returncode, done.stdout, done.stderr, programs.stream)
+
+    return run
 
 
 @pytest.fixture

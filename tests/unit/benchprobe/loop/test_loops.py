@@ -283,9 +283,9 @@ def test_phases_are_recorded_as_context_and_as_decorator(measured):
 
 # Each one that is spawned imports torch.
 @pytest.mark.parametrize(("context", "epochs"), [("fork", 2), pytest.param("spawn", 1, marks=pytest.mark.long)])
-def test_workers_of_a_data_loader_leave_the_stream_intact(measured, context, epochs):
-    pytest.importorskip("torch")
-    record = measured(f"""
+def test_workers_of_a_data_loader_leave_the_stream_intact(measured, measured_with_torch, context, epochs):
+    run = measured_with_torch if context == "fork" else measured
+    record = run(f"""
         import torch
         from torch.utils.data import DataLoader, Dataset
         from benchprobe import iterate, give

@@ -208,9 +208,10 @@ def test_a_batch_size_may_be_an_integer_of_another_kind(measured):
     assert {e["items"] for e in record.all("steps")} == {8}
 
 
-def test_a_wrong_batch_size_is_noticed_at_the_short_last_batch_and_a_right_one_is_not_complained_about(measured):
-    pytest.importorskip("torch")
-    record = measured("""
+def test_a_wrong_batch_size_is_noticed_at_the_short_last_batch_and_a_right_one_is_not_complained_about(
+    measured_with_torch,
+):
+    record = measured_with_torch("""
         import torch
         from benchprobe import iterate
         data = [torch.zeros(8, 2)] * 20

@@ -80,9 +80,8 @@ def test_a_tensor_that_cannot_be_read_is_told():
     assert complaints == ["RuntimeError: device lost"]
 
 
-def test_given_values_of_every_kind_reach_the_stream(measured):
-    pytest.importorskip("torch")
-    record = measured("""
+def test_given_values_of_every_kind_reach_the_stream(measured_with_torch):
+    record = measured_with_torch("""
         import torch, numpy
         from benchprobe import iterate, give
         total = torch.zeros(())
