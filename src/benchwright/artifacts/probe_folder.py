@@ -5,11 +5,16 @@ It runs inside every measured program, so its content is compared with this benc
 
 from __future__ import annotations
 
+import marshal
 import os
 import shutil
 import stat
+import struct
+import sys
 from collections.abc import Callable
 from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import benchprobe
@@ -83,11 +88,15 @@ def _signature(folder: Path) -> set[tuple[str, int, int, int]]:
     return found
 
 
+def _root() -> str:
+    """Where the packages lie side by side, installed or not."""
+    return os.path.dirname(os.path.dirname(benchprobe.__file__))
+
+
 @cache
 def _source(packages: tuple[str, ...]) -> tuple[str, dict[str, bytes]]:
     """The digest the folder is to have, and its files."""
-    files = {}
-    root = os.path.dirname(os.path.dirname(benchprobe.__file__))  # packages lie side by side, installed or not
+    files, root = {}, _root()
     for package in packages:
         for place, folders, names in os.walk(os.path.join(root, package)):
             folders[:] = [name for name in folders if name != "__pycache__"]
@@ -118,6 +127,7 @@ def _put(files: dict[str, bytes], folder: Path, digest: str) -> None:
             new, old = aside / "new", aside / "old"
             try:
                 _write(files, new)
+                _write_bytecode(new)
                 if os.path.lexists(folder):
                     os.rename(folder, old)
                 os.rename(new, folder)
@@ -136,3 +146,24 @@ def _write(files: dict[str, bytes], folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+def _write_bytecode(folder: Path) -> None:
+    """As Python would beside each module. Otherwise the first program would be slower, and each where Python writes none."""
+    for path in folder.rglob("*.py"):
+        code = _bytecode(str(path.relative_to(folder)))
+        if code is not None:
+            source = path.stat()
+            header = struct.pack("<4sIII", MAGIC_NUMBER, 0, int(source.st_mtime), source.st_size)
+            cached = path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc"
+            cached.parent.mkdir(exist_ok=True)
+            cached.write_bytes(header + code)
+
+
+@cache
+def _bytecode(name: str) -> bytes | None:
+    """Of our module in that file, which Python has usually compiled before; None if it compiles for something else."""
+    path = os.path.join(_root(), name)
+    if sys.flags.optimize or not os.path.isfile(path):
+        return None
+    return marshal.dumps(SourceFileLoader(name, path).get_code(name))

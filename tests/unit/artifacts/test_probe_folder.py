@@ -149,3 +149,13 @@ def test_several_that_make_it_at_the_same_time_end_up_with_the_same(tmp_path: Pa
     ]
     assert len({process.communicate()[0] for process in started}) == 1
     assert [p.name.startswith("benchprobe-") for p in tmp_path.iterdir()] == [True]
+
+
+def test_programs_find_it_compiled_even_where_python_writes_no_byte_code(tmp_path: Path) -> None:
+    folder = probe_folder(tmp_path, packages=PACKAGES)
+    variables = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [sys.executable, "-v", "-c", "import benchprobe.loop.probe, benchmodels.settings"]
+    said = subprocess.run(argv, env={**os.environ, **variables}, capture_output=True, text=True, check=True).stderr
+    used = [line for line in said.splitlines() if line.startswith("# code object from") and str(folder) in line]
+    assert any("settings" in line for line in used)
+    assert [line for line in used if not line.endswith(".pyc'")] == []
