@@ -156,6 +156,10 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         if (torch := sys.modules.get("torch")) is not None:
             torch.set_num_threads(1)  # each worker would use all cores, and wait for those that others use
+        if "sqlalchemy" in sys.modules:
+            from shared_statements import share_compiled_statements
+
+            share_compiled_statements()
         _freeze()
         gc.enable()
 
