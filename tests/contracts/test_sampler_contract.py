@@ -66,11 +66,11 @@ def test_it_gives_finite_numbers_whose_names_carry_their_units(open_sampler, sub
     if sampler is None:
         pytest.skip("this machine has nothing for it to sample")
     values: dict[str, float] = {}
-    for _ in range(2):
+    for pause_s in (0, 0.1):
+        time.sleep(pause_s)
         subject.begin_round()
         for sample in sampler.sample(time.perf_counter_ns()):
             values.update(sample.values)
-        time.sleep(0.3)
     sampler.close()
     assert values
     for name, value in values.items():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +20,13 @@ from benchwright.runner.run import RunOrder, plan
 from benchwright.runs.base_folder import BaseFolder
 
 
-@pytest.fixture(autouse=True)
-def example(plugins: None) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def example(plugin_folder: Path) -> Iterator[None]:
+    """tests/plugins is installed for this process, whose zoos are listed once: to ask for versions takes half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(plugin_folder))
+        forget_listings()
+        yield
     forget_listings()
 
 
@@ -139,6 +146,14 @@ def test_what_is_wrong_is_refused_with_a_remedy(tmp_path: Any, target: str, valu
     assert said in str(found.value)
 
 
+@pytest.fixture
+def listed_anew() -> Iterator[None]:
+    forget_listings()
+    yield
+    forget_listings()
+
+
+@pytest.mark.usefixtures("listed_anew")
 def test_a_zoo_that_is_not_installed_says_how_to_install_it(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmodels.zoo.timm import TimmZoo
 

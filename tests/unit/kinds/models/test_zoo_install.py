@@ -37,7 +37,7 @@ def some(*words: str) -> Wanted:
 
 
 def installed(wanted: Wanted, place: Path, installer: Uv | Pip, monkeypatch: pytest.MonkeyPatch) -> Installed:
-    """Into an environment that has torch and a library that uses torchvision where it is there."""
+    """Into an environment that has torch and a library that uses torchvision where it is there; made with uv, if that is here."""
     wheels = place / "wheels"
     for name, version, module in (
         ("torch", "2.13.0+cpu", None),
@@ -48,10 +48,11 @@ def installed(wanted: Wanted, place: Path, installer: Uv | Pip, monkeypatch: pyt
         ("harmless", "1.0", None),
     ):
         make_wheel(wheels, name, version, module=module)
-    log, env = str(place / "log"), installer.environment(os.environ)
+    quickest = choose_installer(None, installer.indexes)
+    log, env = str(place / "log"), quickest.environment(os.environ)
     python = str(place / "env" / "bin" / "python")
-    assert Tools().run(installer.create(str(place / "env"), sys.executable), log=log, env=env) == 0
-    assert Tools().run(installer.install(python, ["torch", "numpy==1.0", "timm"]), log=log, env=env) == 0
+    assert Tools().run(quickest.create(str(place / "env"), sys.executable), log=log, env=env) == 0
+    assert Tools().run(quickest.install(python, ["torch", "numpy==1.0", "timm"]), log=log, env=env) == 0
     zoo = ListedZoo(zoo="x", torch="2.13.0+cpu")
     monkeypatch.setattr(zoo_install, "listed_zoos", lambda *_: {"x": zoo})  # ours, which knows the real torch only
     (done,) = install_wanted([wanted], python, installer, place / "base", Observer())
@@ -85,6 +86,7 @@ def test_an_install_after_which_all_imports_as_before_stays(
     assert "harmless" in list_packages(site_folders(tmp_path / "env" / "bin" / "python"))
 
 
+@pytest.mark.parametrize("installer", ["uv"], indirect=True)  # whichever installed it
 def test_the_way_out_of_an_install_that_breaks_is_a_command_to_paste(
     installer: Uv | Pip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
