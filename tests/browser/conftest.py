@@ -51,6 +51,7 @@ def opened_page(browser: Any, tab: Any) -> Iterator[Callable[..., Any]]:
         if context:
             contexts.append(browser.new_context(**context))
             page = contexts[-1].new_page()
+        page.set_viewport_size({"width": width, "height": 900})
         page.troubles, page.requests = troubles, requests = [], []
         for event, hear in (
             ("console", lambda message: troubles.append(message.text)),
@@ -59,7 +60,6 @@ def opened_page(browser: Any, tab: Any) -> Iterator[Callable[..., Any]]:
         ):
             page.on(event, hear)
             heard.append((page, event, hear))
-        page.set_viewport_size({"width": width, "height": 900})
         page.goto(path.as_uri())
         return page
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from made_once import MadeOnce
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = 'print("Speed: 12.5 samples/sec")\nprint("loss: 0.5")\nprint("speed=100")\n'
@@ -43,14 +44,26 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def run_that_is_there(made_once: MadeOnce) -> Path:
+    """Which pages speak of: the folder of its base's runs."""
+
+    def make(folder: Path) -> None:
+        for name in ("old.py", "new.py"):
+            (folder / name).write_text(PROGRAM)
+        words = ("run", "--repeat", "6", "-c", "python old.py", "-c", "python new.py")
+        CommandLine(folder / "base", folder)(*words)
+
+    return made_once("run-of-pages", make) / "base" / "runs"
+
+
 @pytest.mark.parametrize(
     "page", [pytest.param(p, marks=pytest.mark.compat if p == "docs/reference/export.md" else ()) for p in PAGES]
 )
-def test_the_commands_of_a_page_work(page: str, folder: Path) -> None:
+def test_the_commands_of_a_page_work(page: str, folder: Path, run_that_is_there: Path) -> None:
     benchwright = CommandLine(folder / "base", folder)
-    benchwright(
-        "run", "--repeat", "6", "-c", "python old.py", "-c", "python new.py"
-    )  # pages speak of a run that is there
+    shutil.copytree(run_that_is_there, folder / "base" / "runs")
+    benchwright("store", "rebuild")
     found = commands(page)
     assert found
     for command in found:

@@ -154,7 +154,7 @@ def _write_bytecode(folder: Path) -> None:
         code = _bytecode(str(path.relative_to(folder)))
         if code is not None:
             source = path.stat()
-            header = struct.pack("<4sIII", MAGIC_NUMBER, 0, int(source.st_mtime), source.st_size)
+            header = struct.pack("<4sIII", MAGIC_NUMBER, 0, int(source.st_mtime) & 0xFFFFFFFF, source.st_size)
             cached = path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc"
             cached.parent.mkdir(exist_ok=True)
             cached.write_bytes(header + code)

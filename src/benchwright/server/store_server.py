@@ -144,7 +144,7 @@ def serve(
 
 
 def rarely_collected() -> None:
-    """Things that are loaded stay, and a page makes many objects but no circles: looking for garbage would double the time of some."""
+    """Loaded modules stay, and a page makes many objects but no circles: looking for garbage would double the time of some pages."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
 
