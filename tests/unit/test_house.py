@@ -64,7 +64,7 @@ BUDGETS = {
     "benchwright/artifacts": 2_700,
     "benchwright/cli": 5_600,
     "benchwright/compat": 8_600,
-    "benchwright/core": 5_400,
+    "benchwright/core": 5_450,
     "benchwright/doctor": 1_800,
     "benchwright/environments": 2_000,
     "benchwright/executors": 6_400,
