@@ -193,6 +193,14 @@ def test_what_cannot_take_turns_is_refused(bw: CommandLine, words: tuple[str, ..
     assert not (bw.base / "runs").exists() or not list((bw.base / "runs").iterdir())
 
 
+@pytest.mark.long
+def test_models_of_scripts_are_refused(bw: CommandLine, script: Write) -> None:
+    script("model.py", "import torch\nmodel = torch.nn.Linear(2, 2)\nmodel(torch.ones(1, 2))\n")
+    script("other.py", "import torch\nmodel = torch.nn.Linear(2, 2)\nmodel(torch.ones(1, 2))\n")
+    done = bw("run", "model.py", "other.py", "--turns", "1s", code=2)
+    assert "models of scripts cannot take turns yet" in done.stderr
+
+
 def test_models_are_refused(bw: CommandLine) -> None:
     model = looked_up(bw.cwd)
     shutil.copy(model, bw.cwd / "other.onnx")

@@ -82,7 +82,7 @@ class PageRoutes:
         return _html(page(self._archive, asked, heading, [PageBlock(about=[words])]), status)
 
     def _seen(self, request: Request, session: BrowserSession | None) -> Archive:
-        """What the project that the request is about sees: the token's own, unless another one is named."""
+        """The archive as one project sees it: the token's, unless the request names another."""
         own = self._settings.project if session is None else session.token.project
         return self._archive.of_project(_named_project(request) or own)
 

@@ -1,4 +1,4 @@
-"""Runs belong to a project, and so do their series and baselines; those that are there belong to `main`."""
+"""Runs belong to a project, and so do their series and baselines; existing ones belong to `main`."""
 
 from __future__ import annotations
 
