@@ -18,16 +18,15 @@ RULES = [
 
 
 @pytest.mark.parametrize("stop", RULES, ids=lambda rule: next(iter(rule)))
-def test_ranks_stop_at_the_same_step_though_each_measures_for_itself(measured_with_torch, stop):
+def test_ranks_stop_at_the_same_step_though_each_measures_for_itself(programs, stop):
+    pytest.importorskip("torch")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = str(taken.getsockname()[1])
     program = """
-        import os, random, sys, time
+        import os, random, time
         import torch
         import torch.distributed as dist
-        second = os.fork()
-        os.environ["RANK"] = "0" if second else "1"
         from benchprobe import iterate
         dist.init_process_group("gloo")
         random.seed(dist.get_rank())
@@ -37,16 +36,16 @@ def test_ranks_stop_at_the_same_step_though_each_measures_for_itself(measured_wi
             steps += 1
             time.sleep(0.002 * random.random())
         dist.barrier()
-        print(steps, flush=True)
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]) if second else 0)
+        print(steps)
     """
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    record = measured_with_torch(program, env=shared, stop=stop, warmup={})
-    first, second = record.output.split()
-    assert first == second
-    assert int(first) < 5000
-    assert [e["how"] for e in record.all("loop_end")] == ["stopped"] * 2
-    assert record.messages() == ""
+    started = [programs.start(program, env={**shared, "RANK": str(rank)}, stop=stop, warmup={}) for rank in range(2)]
+    records = [programs.finish(process) for process in started]
+    assert [record.code for record in records] == [0, 0], records[0].errors + records[1].errors
+    assert records[0].output == records[1].output
+    assert int(records[0].output) < 5000
+    assert {e["how"] for e in records[1].all("loop_end")} == {"stopped"}
+    assert records[1].messages() == ""
 
 
 def test_the_last_rank_to_be_done_decides():
