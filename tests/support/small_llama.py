@@ -46,11 +46,11 @@ def write_model(path: Path) -> None:
     def weights(*shape: int) -> Any:
         return source.normal(0, 0.05, shape).astype(np.float32)
 
-    embedded = weights(len(words), WIDTH)
-    embedded[: len(kinds)] = 0  # so that it answers in letters: of bytes that are no text, an answer would be empty
-    writer.add_tensor("token_embd.weight", embedded)
+    answers = 100 * weights(len(words), WIDTH)
+    answers[: len(kinds)] = 0  # far less likely than letters: of bytes that are no text, an answer would be empty
+    writer.add_tensor("token_embd.weight", weights(len(words), WIDTH))
     writer.add_tensor("output_norm.weight", np.ones(WIDTH, np.float32))
-    writer.add_tensor("output.weight", weights(len(words), WIDTH))
+    writer.add_tensor("output.weight", answers)
     for n in range(LAYERS):
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"blk.{n}.{name}.weight", np.ones(WIDTH, np.float32))
